@@ -29,18 +29,18 @@ created() {
     cat "$1.created"
 }
 
-# pending POD: shows whom a pod waits for.
+# pending POD: shows the initializers that a pod waits for.
 pending() {
     names=$(kubectl get pod "$1" -o 'jsonpath={.metadata.initializers.pending[*].name}')
-    echo "# $1 waits for: ${names:-nobody}"
+    echo "# $1 waits for: ${names:-no initializer}"
 }
 
-# containers POD: shows what a pod consists of.
+# containers POD: shows the containers of a pod.
 containers() {
     try kubectl get pod "$1" -o 'custom-columns=NAME:.metadata.name,CONTAINERS:.spec.containers[*].name'
 }
 
-# did NAME POD: shows what an initializer did to a pod. It may say so after the creator has its answer.
+# did NAME POD: shows the log lines of an initializer about a pod. It may log after the create request ended.
 did() {
     until_ok "initializer $1" grep -q "/$2:" "$1.log"
     sed -n "/\/$2:/s/^/# /p" "$1.log"

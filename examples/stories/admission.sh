@@ -42,14 +42,14 @@ fill() {
     sed "s|PORT|$port|; s|BUNDLE|$bundle|" "$story/$1" >"$1"
 }
 
-# asked NAME: shows what a webhook was asked since the last time.
+# asked NAME: shows the reviews that a webhook received since the last call of this function.
 asked() {
-    echo "# The webhook was asked:"
+    echo "# The webhook received these reviews:"
     sed 's/^/#   /' "$1.log"
     : >"$1.log"
 }
 
-# without_address COMMAND...: does not show on which port the webhook was in vain.
+# without_address COMMAND...: hides the port of a failed webhook call, which differs in each run.
 without_address() {
     "$@" | sed 's/: Post .*/: .../'
 }

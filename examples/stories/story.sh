@@ -88,14 +88,14 @@ try() {
     "$@" 2>&1 || :
 }
 
-# calls NAME: shows what a webhook was asked so far about resources. What else kubectl wants to know
-# depends on its version.
+# calls NAME: shows the reviews about resources that a webhook received so far. Reviews about paths are
+# left out, because they depend on the version of kubectl.
 calls() {
-    echo "# $1 was asked:"
+    echo "# $1 received these reviews:"
     sed -n '/: a path: /!s/^/#   /p' "$work/$1.log"
 }
 
-# metric NAME: shows which series of a metric count something. How much depends on kubectl.
+# metric NAME: shows the series of a metric that are above zero. Their values depend on kubectl.
 metric() {
     kubectl get --raw /metrics | sed -n "s/^\($1{.*}\) [1-9].*/# \1 > 0/p"
 }

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use manifests::abac::{LoadedPolicies, PolicyLoadError, PolicyLoadOptions, load_policies};
 
 fuzz_target!(|bytes: &[u8]| {
-    let source = Source { name: "file", bytes };
+    let source = Source { name: "file", file_bytes: bytes };
     FileKind::detect_file_kind(&source);
     let lenient = load_bytes(&source, false);
     let strict = load_bytes(&source, true);
@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
         let text = source.text();
         let check = |position: &SourcePosition| {
             assert!(position.line >= 1 && position.column >= 1, "{position:?}");
-            assert!(text.get(position.start..position.end).is_some(), "{position:?}");
+            assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
         };
         for loaded in [&lenient, &strict] {
             match loaded {
@@ -40,6 +40,12 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn load_bytes(source: &Source<'_>, is_strict: bool) -> Result<LoadedPolicies, PolicyLoadError> {
-    load_policies(source, &PolicyLoadOptions { is_strict, ..PolicyLoadOptions::default() })
+fn load_bytes(
+    source: &Source<'_>,
+    refuses_unknown_fields: bool,
+) -> Result<LoadedPolicies, PolicyLoadError> {
+    load_policies(
+        source,
+        &PolicyLoadOptions { refuses_unknown_fields, ..PolicyLoadOptions::default() },
+    )
 }

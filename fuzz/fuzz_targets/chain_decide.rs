@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
             for groups in [&[][..], &["dev"], &["ops", "dev"], &["system:masters"]] {
                 let user = user(name, groups);
                 let attributes = Attributes { user: Some(&user), ..asked };
-                let decided = finish(chain.authorize(&attributes, Recorder::disabled()));
+                let decided = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
                 let mut trace = Trace::default();
                 let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
                 assert_eq!(show(&decided), show(&explained));
@@ -204,7 +204,10 @@ fn user(name: &str, groups: &[&str]) -> User {
 fn show(outcome: &ChainDecision<'_>) -> String {
     let decision = &outcome.decision;
     let error = decision.error.as_ref().map(ToString::to_string);
-    format!("{:?} {} {error:?} {:?}", decision.verdict, decision.reason, outcome.decided_by)
+    format!(
+        "{:?} {} {error:?} {:?}",
+        decision.verdict, decision.reason, outcome.deciding_authorizer_name
+    )
 }
 
 fn finish<T>(future: impl Future<Output = T>) -> T {

@@ -39,14 +39,14 @@ fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    load_configuration(&Source { name: "file", bytes }, &options)
+    load_configuration(&Source { name: "file", file_bytes: bytes }, &options)
 }
 
 fn check_places(bytes: &[u8], loaded: &LoadedConfiguration) {
-    let text = Source { name: "file", bytes }.text();
+    let text = Source { name: "file", file_bytes: bytes }.text();
     let check = |position: &SourcePosition| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
-        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
+        assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
     };
     for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics())
     {

@@ -6,8 +6,8 @@
 use codec::{BodyFormat, ExpectedKind};
 use libfuzzer_sys::fuzz_target;
 use manifests::flow_control::{
-    GROUP, Kind, decode_flow_schema, decode_priority_level, set_defaults, validate_flow_schema,
-    validate_priority_level,
+    GROUP, Kind, decode_flow_schema, decode_priority_level, set_flow_control_defaults,
+    validate_flow_schema, validate_priority_level,
 };
 
 const KINDS: [Kind; 2] = [Kind::FlowSchema, Kind::PriorityLevelConfiguration];
@@ -21,9 +21,9 @@ fuzz_target!(|bytes: &[u8]| {
         ExpectedKind { group: GROUP, version: "v1", kind: kind.name(), is_custom_resource: false };
     let Ok(decoded) = codec::decode_object(body, format, &expected) else { return };
     let mut tree = decoded.object_tree;
-    set_defaults(kind, &mut tree);
+    set_flow_control_defaults(kind, &mut tree);
     let mut again = tree.clone();
-    set_defaults(kind, &mut again);
+    set_flow_control_defaults(kind, &mut again);
     assert_eq!(tree, again);
     let (errors, is_decoded) = match kind {
         Kind::FlowSchema => (validate_flow_schema(&tree), decode_flow_schema(&tree).is_ok()),

@@ -10,11 +10,11 @@ use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let source = Source { name: "file", bytes };
+    let source = Source { name: "file", file_bytes: bytes };
     let text = source.text();
     let check = |position: &SourcePosition| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
-        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
+        assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
     };
     let loaded = load_hooks(&source);
     loaded.warnings.iter().for_each(|warning| check(&warning.position));
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
             let names: BTreeSet<_> = hooks.iter().map(|hook| hook.name.as_str()).collect();
             assert_eq!(names.len(), hooks.len());
             for hook in hooks {
-                check(&hook.position);
+                check(&hook.client_config_position);
                 if let Endpoint::Url(url) = &hook.endpoint {
                     assert!(url.get(..8).is_some_and(|it| it.eq_ignore_ascii_case("https://")));
                     assert!(!url.contains(['?', '#', ' ']), "{url}");

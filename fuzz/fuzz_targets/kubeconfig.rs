@@ -15,11 +15,11 @@ fuzz_target!(|bytes: &[u8]| {
         Some("a") => Ok(bytes.to_vec()),
         _ => Err(io::ErrorKind::NotFound.into()),
     };
-    let source = Source { name: "file", bytes };
+    let source = Source { name: "file", file_bytes: bytes };
     let text = source.text();
     let check = |position: &SourcePosition| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
-        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
+        assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
     };
     let loaded = parse_connections(&source, Path::new("/x/config"), &read);
     match &loaded {

@@ -10,7 +10,7 @@ use manifests::rbac;
 use manifests::{AuthorizerObject, Manifests, find_duplicate_objects, lint_role_references, read};
 
 fuzz_target!(|bytes: &[u8]| {
-    let source = Source { name: "file", bytes };
+    let source = Source { name: "file", file_bytes: bytes };
     FileKind::detect_file_kind(&source);
     let manifests = read(&source);
     check_places(&source, &manifests);
@@ -24,21 +24,21 @@ fuzz_target!(|bytes: &[u8]| {
     let objects: Vec<&rbac::RbacObject> = rbac_objects(&manifests).collect();
     let text: String = objects.iter().map(|object| line(object)).collect();
     if !text.is_empty() {
-        let again = read(&Source { name: "again", bytes: text.as_bytes() });
+        let again = read(&Source { name: "again", file_bytes: text.as_bytes() });
         assert!(again.errors.is_empty(), "{text}\n{:?}", again.errors);
         assert!(rbac_objects(&again).eq(objects), "{text}");
     }
 });
 
 fn rbac_objects(manifests: &Manifests) -> impl Iterator<Item = &rbac::RbacObject> {
-    manifests.objects.iter().filter_map(|found| match &found.object {
+    manifests.objects.iter().filter_map(|found| match &found.authorizer_object {
         AuthorizerObject::Rbac(object) => Some(object),
         AuthorizerObject::Node(_) => None,
     })
 }
 
 fn line(object: &rbac::RbacObject) -> String {
-    let value = rbac::encode(object).expect("an object can be encoded");
+    let value = rbac::encode_object(object).expect("an object can be encoded");
     format!("{value}\n")
 }
 
@@ -46,7 +46,7 @@ fn check_places(source: &Source<'_>, manifests: &Manifests) {
     let text = source.text();
     let check = |position: &SourcePosition| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
-        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
+        assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
     };
     manifests.objects.iter().for_each(|found| check(&found.position));
     manifests.warnings.iter().for_each(|warning| check(&warning.position));

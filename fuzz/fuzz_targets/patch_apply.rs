@@ -17,11 +17,11 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(document) = codec::parse_json(document) else { return };
     let Ok(change) = codec::parse_json(change) else { return };
     let Value::Object(tree) = document.value else { return };
-    let _ = object_patch::json_patch(tree.clone(), change.value.clone());
-    let _ = object_patch::merge_patch(tree.clone(), change.value.clone());
+    let _ = object_patch::apply_json_patch(tree.clone(), change.value.clone());
+    let _ = object_patch::apply_merge_patch(tree.clone(), change.value.clone());
     let (group, kind) = KINDS[usize::from(choice) % KINDS.len()];
     let has_directive = tree_has_directive(&Value::Object(tree.clone()));
-    let patched = object_patch::strategic_merge_patch(
+    let patched = object_patch::apply_strategic_merge_patch(
         tree,
         change.value,
         &StrategicMergeSchema::of(group, kind),

@@ -19,7 +19,7 @@ fuzz_target!(|input: &str| {
         }
         Err(RequestError::Unclassified(unclassified)) => {
             assert!(unclassified.to_string().contains(&unclassified.url));
-            let info = &unclassified.partial_info;
+            let info = &unclassified.partial_request_info;
             assert!(!info.api_prefix.is_empty() && info.verb == method.to_ascii_lowercase());
         }
         Err(RequestError::Malformed(error)) => assert!(!error.to_string().is_empty()),
@@ -41,7 +41,7 @@ fn check_attributes(method: &str, info: &RequestInfo) {
     // Only methods that read, and the verb in the path, make a verb that reads.
     let is_watch_path = info.path.contains("/watch/") || info.path.contains("/watch");
     assert!(!attributes.is_read_only() || matches!(method, "GET" | "HEAD") || is_watch_path);
-    let parts: Vec<&str> = resource.path_segments().collect();
+    let parts: Vec<&str> = resource.path_segments_from_resource().collect();
     assert_eq!(parts.first().copied(), Some(resource.resource.as_str()));
     let parsed = parse_field_selector(&resource.raw_field_selector);
     let requirements = parsed.unwrap_or_default();

@@ -14,25 +14,25 @@ use crate::read_body::{MalformedBody, ObjectFields, read_spec_with_user, read_sp
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
-use crate::review_response::{AccessStatus, ReviewResponse, to_json_tree};
+use crate::review_response::{AccessStatus, ResponseWithoutStatus, to_json_tree};
 
 /// A review of one action of one user.
 #[derive(Debug)]
 pub struct AccessReview {
-    response: ReviewResponse,
-    question: AccessQuestion<'static>,
+    response_without_status: ResponseWithoutStatus,
+    access_question: AccessQuestion<'static>,
 }
 
 impl AccessReview {
     /// The attributes for the chain.
     pub fn attributes(&self) -> Attributes<'_> {
-        self.question.attributes()
+        self.access_question.attributes()
     }
 
     /// The body of the response. It contains the errors of authorizers, which do not make the review fail.
     pub fn into_response(self, decision: &Decision) -> Value {
-        let status = AccessStatus::new(&self.question, decision).into_json_map();
-        self.response.with_status(status)
+        let status = AccessStatus::new(&self.access_question, decision).into_json_map();
+        self.response_without_status.with_status(status)
     }
 }
 
@@ -66,9 +66,13 @@ pub(crate) fn prepare_access_review(
     if kind == ReviewKind::SelfSubjectAccessReview && request.user.is_none() {
         return Err(ReviewError::NoUser);
     }
-    let response =
-        ReviewResponse::new(kind, request, metadata.into_json_value(), Some(to_json_tree(&spec)));
-    Ok(AccessReview { response, question })
+    let response = ResponseWithoutStatus::new(
+        kind,
+        request,
+        metadata.into_json_value(),
+        Some(to_json_tree(&spec)),
+    );
+    Ok(AccessReview { response_without_status: response, access_question: question })
 }
 
 fn read<'t>(

@@ -24,8 +24,9 @@ pub async fn answer_review(
         PreparedReview::Answered(body) => Ok(body),
         PreparedReview::Access(review) => {
             let attributes = review.attributes();
-            let outcome =
-                chain.authorize_for_caller(caller_name, &attributes, Recorder::disabled()).await;
+            let outcome = chain
+                .authorize_for_caller(caller_name, &attributes, Recorder::disabled_recorder())
+                .await;
             check_authorizers_consulted(&outcome.decision).map_err(AnswerError::Unavailable)?;
             Ok(review.into_response(&outcome.decision))
         }
@@ -43,7 +44,8 @@ pub async fn answer_review(
         }
         PreparedReview::Subjects(review) => {
             if let Some(permission) = review.required_permission(caller) {
-                let decision = chain.authorize(&permission, Recorder::disabled()).await.decision;
+                let decision =
+                    chain.authorize(&permission, Recorder::disabled_recorder()).await.decision;
                 match (decision.verdict, &decision.error) {
                     (Verdict::Allow, _) => {}
                     (Verdict::Unavailable(why), _) => return Err(AnswerError::Unavailable(why)),

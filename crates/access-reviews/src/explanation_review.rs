@@ -12,8 +12,8 @@ use crate::read_body::{MalformedBody, ObjectFields, read_spec_with_user};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
-use crate::review_response::{AccessStatus, ReviewResponse, to_json_tree};
-use crate::trace_json::{authorizers_not_consulted, trace_json};
+use crate::review_response::{AccessStatus, ResponseWithoutStatus, to_json_tree};
+use crate::trace_json::{authorizers_not_consulted, trace_to_json};
 
 const KIND: ReviewKind = ReviewKind::SubjectAccessExplanation;
 
@@ -25,32 +25,33 @@ const KIND: ReviewKind = ReviewKind::SubjectAccessExplanation;
 /// the decision uses.
 #[derive(Debug)]
 pub struct ExplanationReview {
-    response: ReviewResponse,
-    question: AccessQuestion<'static>,
+    response_without_status: ResponseWithoutStatus,
+    access_question: AccessQuestion<'static>,
 }
 
 impl ExplanationReview {
     /// The attributes for the chain.
     pub fn attributes(&self) -> Attributes<'_> {
-        self.question.attributes()
+        self.access_question.attributes()
     }
 
     /// The body of the response: that of a SubjectAccessReview, the authorizer that decided, the recorded events, and the
     /// authorizers that were not consulted.
     pub fn into_response(self, chain: &Chain, outcome: &ChainDecision<'_>, trace: &Trace) -> Value {
-        let mut status = AccessStatus::new(&self.question, &outcome.decision).into_json_map();
-        if let Some(name) = outcome.decided_by {
+        let mut status =
+            AccessStatus::new(&self.access_question, &outcome.decision).into_json_map();
+        if let Some(name) = outcome.deciding_authorizer_name {
             status.insert("decidedBy".to_owned(), name.into());
         }
-        status.insert("trace".to_owned(), trace_json(trace));
-        if trace.n_dropped_entries() > 0 {
-            status.insert("droppedEvents".to_owned(), trace.n_dropped_entries().into());
+        status.insert("trace".to_owned(), trace_to_json(trace));
+        if trace.n_dropped_trace_entries() > 0 {
+            status.insert("droppedEvents".to_owned(), trace.n_dropped_trace_entries().into());
         }
         let authorizers_not_consulted = authorizers_not_consulted(chain, trace);
         if !authorizers_not_consulted.is_empty() {
             status.insert("notAsked".to_owned(), authorizers_not_consulted.into());
         }
-        self.response.with_status(status)
+        self.response_without_status.with_status(status)
     }
 }
 
@@ -70,7 +71,11 @@ pub(crate) fn prepare_explanation_review(
     let question =
         into_valid_question(spec.to_question(), metadata.validation_error(KIND), kind_in_messages)?
             .into_owned();
-    let response =
-        ReviewResponse::new(KIND, request, metadata.into_json_value(), Some(to_json_tree(&spec)));
-    Ok(ExplanationReview { response, question })
+    let response = ResponseWithoutStatus::new(
+        KIND,
+        request,
+        metadata.into_json_value(),
+        Some(to_json_tree(&spec)),
+    );
+    Ok(ExplanationReview { response_without_status: response, access_question: question })
 }

@@ -26,7 +26,7 @@ use crate::review_response::AccessStatus;
 #[derive(Debug)]
 pub struct SubjectAccessReview<'b> {
     spec: Spec<'b>,
-    question: AccessQuestion<'b>,
+    access_question: AccessQuestion<'b>,
 }
 
 /// The response up to its spec.
@@ -39,7 +39,7 @@ impl<'b> SubjectAccessReview<'b> {
         match parse_plain_review(body)? {
             (Version::V1, spec) => {
                 let question = spec.to_question().ok()?;
-                Some(Self { spec, question })
+                Some(Self { spec, access_question: question })
             }
             (Version::V1beta1, _) => None,
         }
@@ -47,7 +47,7 @@ impl<'b> SubjectAccessReview<'b> {
 
     /// The attributes for the chain.
     pub fn attributes(&self) -> Attributes<'_> {
-        self.question.attributes()
+        self.access_question.attributes()
     }
 
     /// Appends the body of the response: JSON and a line feed.
@@ -55,7 +55,7 @@ impl<'b> SubjectAccessReview<'b> {
         out.extend_from_slice(RESPONSE_START);
         write_spec(&self.spec, out);
         out.extend_from_slice(b",\"status\":");
-        write_status(&self.question, decision, out);
+        write_status(&self.access_question, decision, out);
         out.extend_from_slice(b"}\n");
     }
 }
@@ -91,7 +91,8 @@ fn write_plain_grant(grant: &RbacGrant<'_>, out: &mut Vec<u8>) -> bool {
         (" to ", subject.kind, subject.name, account_namespace),
     ];
     for (before, kind, name, namespace) in parts {
-        let is_plain = [kind, name, namespace.unwrap_or_default()].into_iter().all(is_plain_text);
+        let is_plain =
+            [kind, name, namespace.unwrap_or_default()].into_iter().all(needs_no_escapes);
         if !is_plain {
             return false;
         }
@@ -107,9 +108,9 @@ fn write_plain_grant(grant: &RbacGrant<'_>, out: &mut Vec<u8>) -> bool {
 }
 
 /// Whether a text needs no escapes, neither in a Go string literal nor in JSON.
-fn is_plain_text(text: &str) -> bool {
+fn needs_no_escapes(text: &str) -> bool {
     let is_plain = |byte: &u8| matches!(*byte, b' '..=b'~') && !matches!(*byte, b'"' | b'\\');
-    // Not `all`, which looks at one byte at a time.
+    // This does not use `all`, which reads one byte at a time.
     text.as_bytes().iter().fold(true, |all, byte| all & is_plain(byte))
 }
 
@@ -151,40 +152,40 @@ fn write_spec(spec: &Spec<'_>, out: &mut Vec<u8>) {
 
 /// Writes the members of a JSON object.
 struct ObjectWriter<'o> {
-    output: &'o mut Vec<u8>,
+    json_output: &'o mut Vec<u8>,
     is_empty: bool,
 }
 
 impl<'o> ObjectWriter<'o> {
     fn open_object(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
-        Self { output: out, is_empty: true }
+        Self { json_output: out, is_empty: true }
     }
 
     fn open_nested_object(&mut self, name: &str) -> ObjectWriter<'_> {
         self.write_member_name(name);
-        ObjectWriter::open_object(self.output)
+        ObjectWriter::open_object(self.json_output)
     }
 
     fn close_object(self) {
-        self.output.push(b'}');
+        self.json_output.push(b'}');
     }
 
     /// Writes the name of a member, which needs no escapes.
     fn write_member_name(&mut self, name: &str) {
         if !std::mem::take(&mut self.is_empty) {
-            self.output.push(b',');
+            self.json_output.push(b',');
         }
-        self.output.push(b'"');
-        self.output.extend_from_slice(name.as_bytes());
-        self.output.extend_from_slice(b"\":");
+        self.json_output.push(b'"');
+        self.json_output.extend_from_slice(name.as_bytes());
+        self.json_output.extend_from_slice(b"\":");
     }
 
     /// Writes a member, unless it is empty.
     fn write_string_member(&mut self, name: &str, text: &str) {
         if !text.is_empty() {
             self.write_member_name(name);
-            write_json_text(self.output, text);
+            write_json_text(self.json_output, text);
         }
     }
 
@@ -195,15 +196,15 @@ impl<'o> ObjectWriter<'o> {
         }
         self.write_member_name(name);
         for (idx, text) in texts.iter().enumerate() {
-            self.output.push(if idx == 0 { b'[' } else { b',' });
-            write_json_text(self.output, text);
+            self.json_output.push(if idx == 0 { b'[' } else { b',' });
+            write_json_text(self.json_output, text);
         }
-        self.output.push(b']');
+        self.json_output.push(b']');
     }
 
     fn write_value_member(&mut self, name: &str, value: &impl Serialize) {
         self.write_member_name(name);
-        write_json(self.output, value);
+        write_json(self.json_output, value);
     }
 }
 
@@ -215,7 +216,7 @@ fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 /// Writes a string. The texts of a plain review need no escapes, since it was written without any.
 fn write_json_text(out: &mut Vec<u8>, text: &str) {
     let needs_escape = |byte: &u8| *byte < b' ' || matches!(*byte, b'"' | b'\\');
-    // Not `any`, which looks at one byte at a time.
+    // This does not use `any`, which reads one byte at a time.
     if text.as_bytes().iter().fold(false, |found, byte| found | needs_escape(byte)) {
         return write_json(out, text);
     }
@@ -234,7 +235,7 @@ mod tests {
     struct OneGrant(RbacGrant<'static>);
 
     impl authz::RbacGrantSource for OneGrant {
-        fn grant_at(&self, _: usize) -> Option<RbacGrant<'_>> {
+        fn grant_at_index(&self, _: usize) -> Option<RbacGrant<'_>> {
             Some(self.0)
         }
     }

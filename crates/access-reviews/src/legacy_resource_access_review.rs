@@ -14,7 +14,7 @@ use crate::read_body::{MalformedBody, ObjectFields, read_spec_fields};
 use crate::resolve_resource::{ResourceNameField, ResourceNameInBody};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
-use crate::review_response::ReviewResponse;
+use crate::review_response::ResponseWithoutStatus;
 use crate::subjects_review::SubjectsReview;
 
 const KIND: ReviewKind = ReviewKind::LegacyResourceAccessReview;
@@ -24,7 +24,7 @@ struct LegacyReviewFields<'t> {
     verb: &'t str,
     resource_kind: &'t str,
     resource_name: &'t str,
-    has_content: bool,
+    has_content_field: bool,
 }
 
 /// Reads and validates the body:
@@ -61,14 +61,19 @@ pub(crate) fn prepare_legacy_review(
         ReviewError::Invalid { kind, name: name.clone(), errors }
     })?;
     let spec = fields.get("spec").cloned();
-    let response = ReviewResponse::new(KIND, request, Value::Object(metadata), spec);
+    let response = ResponseWithoutStatus::new(KIND, request, Value::Object(metadata), spec);
     let resource_name_in_body = ResourceNameInBody {
         field: ResourceNameField::ResourceKind,
         name_in_body: legacy_fields.resource_kind.to_owned(),
         review_kind: GroupKind::new("", KIND.name()),
         review_name: name,
     };
-    Ok(SubjectsReview { response, question, namespace_to_authorize: None, resource_name_in_body })
+    Ok(SubjectsReview {
+        response_without_status: response,
+        access_question: question,
+        namespace_to_authorize: None,
+        resource_name_in_body,
+    })
 }
 
 fn check_kind_and_version(
@@ -99,14 +104,14 @@ fn read_legacy_fields<'t>(
             verb: "",
             resource_kind: "",
             resource_name: "",
-            has_content: false,
+            has_content_field: false,
         });
     };
     Ok(LegacyReviewFields {
         verb: spec.read_string("verb")?,
         resource_kind: spec.read_string("resourceKind")?,
         resource_name: spec.read_string("resourceName")?,
-        has_content: spec.get("content").is_some_and(|content| !content.is_null()),
+        has_content_field: spec.get("content").is_some_and(|content| !content.is_null()),
     })
 }
 
@@ -128,7 +133,7 @@ fn build_question(
         let detail = "must begin with the name of a resource";
         errors.push(at.child("resourceKind").invalid(legacy_fields.resource_kind, detail));
     }
-    if legacy_fields.has_content {
+    if legacy_fields.has_content_field {
         let detail = "authorizers decide before the object is read, so its content can not change \
                       the answer; name the object in resourceName";
         errors.push(at.child("content").forbidden(detail));

@@ -28,9 +28,9 @@ impl MalformedBody {
 /// The members of an object, with its name in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectFields<'t> {
-    members: Option<&'t Map<String, Value>>,
+    json_members: Option<&'t Map<String, Value>>,
     /// The Go type name of this object, for error messages.
-    owner_type: &'static str,
+    go_type_name: &'static str,
     /// The path of the object; empty for the body.
     path: &'static str,
 }
@@ -38,12 +38,12 @@ pub(crate) struct ObjectFields<'t> {
 impl<'t> ObjectFields<'t> {
     /// The members of a body; none if it is not an object.
     pub(crate) fn from_body(tree: &'t Value, kind: ReviewKind) -> Self {
-        Self { members: tree.as_object(), owner_type: kind.name(), path: "" }
+        Self { json_members: tree.as_object(), go_type_name: kind.name(), path: "" }
     }
 
     /// A member that is present and not null.
     pub(crate) fn get(&self, name: &str) -> Option<&'t Value> {
-        self.members?.get(name).filter(|value| !value.is_null())
+        self.json_members?.get(name).filter(|value| !value.is_null())
     }
 
     pub(crate) fn read_string(&self, name: &str) -> Result<&'t str, MalformedBody> {
@@ -63,16 +63,18 @@ impl<'t> ObjectFields<'t> {
     pub(crate) fn read_object(
         &self,
         name: &str,
-        type_name: &'static str,
-        go_type: &str,
+        selector_type_name: &'static str,
+        selector_go_type: &str,
         path: &'static str,
     ) -> Result<Option<Self>, MalformedBody> {
         match self.get(name) {
             None => Ok(None),
-            Some(Value::Object(members)) => {
-                Ok(Some(Self { members: Some(members), owner_type: type_name, path }))
-            }
-            Some(other) => Err(self.wrong_type_error(name, other, go_type)),
+            Some(Value::Object(members)) => Ok(Some(Self {
+                json_members: Some(members),
+                go_type_name: selector_type_name,
+                path,
+            })),
+            Some(other) => Err(self.wrong_type_error(name, other, selector_go_type)),
         }
     }
 
@@ -85,8 +87,8 @@ impl<'t> ObjectFields<'t> {
         let dot = if self.path.is_empty() { "" } else { "." };
         MalformedBody(format!(
             "json: cannot unmarshal {} into Go struct field {}.{}{dot}{name} of type {go_type}",
-            json_kind(value),
-            self.owner_type,
+            json_type_name(value),
+            self.go_type_name,
             self.path,
         ))
     }
@@ -109,7 +111,7 @@ impl<'t> ObjectFields<'t> {
     }
 }
 
-fn json_kind(value: &Value) -> &'static str {
+fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -237,8 +239,8 @@ struct SelectorTypeNames {
     path: &'static str,
     requirement_type_name: &'static str,
     requirement_go_type: &'static str,
-    list_go_type: &'static str,
-    list_path: &'static str,
+    requirement_list_go_type: &'static str,
+    requirement_list_path: &'static str,
 }
 
 const FIELD_SELECTOR: SelectorTypeNames = SelectorTypeNames {
@@ -248,8 +250,8 @@ const FIELD_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     path: "spec.resourceAttributes.fieldSelector",
     requirement_type_name: "FieldSelectorRequirement",
     requirement_go_type: "v1.FieldSelectorRequirement",
-    list_go_type: "[]v1.FieldSelectorRequirement",
-    list_path: "spec.resourceAttributes.fieldSelector.requirements",
+    requirement_list_go_type: "[]v1.FieldSelectorRequirement",
+    requirement_list_path: "spec.resourceAttributes.fieldSelector.requirements",
 };
 
 const LABEL_SELECTOR: SelectorTypeNames = SelectorTypeNames {
@@ -259,8 +261,8 @@ const LABEL_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     path: "spec.resourceAttributes.labelSelector",
     requirement_type_name: "LabelSelectorRequirement",
     requirement_go_type: "v1.LabelSelectorRequirement",
-    list_go_type: "[]v1.LabelSelectorRequirement",
-    list_path: "spec.resourceAttributes.labelSelector.requirements",
+    requirement_list_go_type: "[]v1.LabelSelectorRequirement",
+    requirement_list_path: "spec.resourceAttributes.labelSelector.requirements",
 };
 
 fn read_selector<'t>(
@@ -276,7 +278,11 @@ fn read_selector<'t>(
             items.iter().map(read).collect::<Result<_, _>>()?
         }
         Some(other) => {
-            return Err(fields.wrong_type_error("requirements", other, names.list_go_type));
+            return Err(fields.wrong_type_error(
+                "requirements",
+                other,
+                names.requirement_list_go_type,
+            ));
         }
     };
     Ok(Some(SelectorAttributes { raw_selector: fields.read_string("rawSelector")?, requirements }))
@@ -299,9 +305,9 @@ fn read_requirement<'t>(
         }
     };
     let fields = ObjectFields {
-        members: Some(members),
-        owner_type: names.requirement_type_name,
-        path: names.list_path,
+        json_members: Some(members),
+        go_type_name: names.requirement_type_name,
+        path: names.requirement_list_path,
     };
     Ok(SelectorRequirement {
         key: fields.read_string("key")?,

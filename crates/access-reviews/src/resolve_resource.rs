@@ -31,10 +31,10 @@ pub struct ResolvedResource {
 
 /// The server has no such resource, or several. Displays as the detail of a field error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{detail}")]
+#[error("{error_detail}")]
 pub struct ResourceResolutionError {
     /// The reason, with the likely intention of the client.
-    pub detail: String,
+    pub error_detail: String,
 }
 
 /// The name of the resource as the body has it, and its place, for messages.
@@ -86,7 +86,9 @@ impl SubjectsReview {
             &ResourceToResolve<'_>,
         ) -> Result<Option<ResolvedResource>, ResourceResolutionError>,
     ) -> Result<(), ReviewError> {
-        let AccessTarget::Resource(target) = &mut self.question.target else { return Ok(()) };
+        let AccessTarget::Resource(target) = &mut self.access_question.target else {
+            return Ok(());
+        };
         let is_legacy = self.resource_name_in_body.field == ResourceNameField::ResourceKind;
         let has_group = !is_legacy || !target.api_group.is_empty();
         let named = ResourceToResolve {
@@ -97,7 +99,7 @@ impl SubjectsReview {
         let resolved = match resolve(&named) {
             Ok(Some(resolved)) => resolved,
             Ok(None) => return Ok(()),
-            Err(ResourceResolutionError { detail }) => {
+            Err(ResourceResolutionError { error_detail: detail }) => {
                 return Err(self.resource_name_in_body.clone().into_invalid_error(&detail));
             }
         };

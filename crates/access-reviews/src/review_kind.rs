@@ -7,7 +7,7 @@ const AUTHORIZATION: &str = "authorization.k8s.io";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const LEGACY_VERSIONS: [&str; 4] = ["v1beta1", "v1beta2", "v1beta3", "v1"];
 
-/// A kind of review.
+/// A kind of access review that clients can create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReviewKind {
     /// Reports whether a user may do something.
@@ -50,8 +50,8 @@ impl ReviewKind {
     pub fn from_resource(api_group: &str, api_version: &str, resource: &str) -> Option<Self> {
         let found = Self::ALL
             .into_iter()
-            .find(|kind| kind.group() == api_group && kind.plural() == resource)?;
-        found.versions().contains(&api_version).then_some(found)
+            .find(|kind| kind.group() == api_group && kind.plural_resource_name() == resource)?;
+        found.served_versions().contains(&api_version).then_some(found)
     }
 
     /// The `kind` of the review's objects.
@@ -84,7 +84,7 @@ impl ReviewKind {
     }
 
     /// The versions in which the server serves the review.
-    pub const fn versions(self) -> &'static [&'static str] {
+    pub const fn served_versions(self) -> &'static [&'static str] {
         match self {
             Self::SubjectAccessReview
             | Self::LocalSubjectAccessReview
@@ -99,7 +99,7 @@ impl ReviewKind {
     }
 
     /// The plural name of the resource, as paths contain it.
-    pub const fn plural(self) -> &'static str {
+    pub const fn plural_resource_name(self) -> &'static str {
         match self {
             Self::SubjectAccessReview => "subjectaccessreviews",
             Self::LocalSubjectAccessReview => "localsubjectaccessreviews",
@@ -145,14 +145,17 @@ mod tests {
     #[test]
     fn reviews_are_found_by_group_version_and_resource() {
         for kind in ReviewKind::ALL {
-            for version in kind.versions() {
+            for version in kind.served_versions() {
                 assert_eq!(
-                    ReviewKind::from_resource(kind.group(), version, kind.plural()),
+                    ReviewKind::from_resource(kind.group(), version, kind.plural_resource_name()),
                     Some(kind)
                 );
             }
-            assert_eq!(ReviewKind::from_resource(kind.group(), "v9", kind.plural()), None);
-            assert_eq!(ReviewKind::from_resource("apps", "v1", kind.plural()), None);
+            assert_eq!(
+                ReviewKind::from_resource(kind.group(), "v9", kind.plural_resource_name()),
+                None
+            );
+            assert_eq!(ReviewKind::from_resource("apps", "v1", kind.plural_resource_name()), None);
         }
         assert_eq!(ReviewKind::from_resource("", "v1beta3", "pods"), None);
     }

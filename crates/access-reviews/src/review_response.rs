@@ -10,14 +10,14 @@ use crate::review_kind::ReviewKind;
 
 /// A response without its status.
 #[derive(Debug)]
-pub(crate) struct ReviewResponse {
+pub(crate) struct ResponseWithoutStatus {
     kind: &'static str,
     api_version: String,
     metadata: Value,
     spec: Option<Value>,
 }
 
-impl ReviewResponse {
+impl ResponseWithoutStatus {
     pub(crate) fn new(
         kind: ReviewKind,
         request: &ReviewRequest<'_>,

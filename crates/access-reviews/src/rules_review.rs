@@ -7,14 +7,14 @@ use crate::prepare_review::ReviewRequest;
 use crate::read_body::{ObjectFields, read_spec_fields};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
-use crate::review_response::ReviewResponse;
+use crate::review_response::ResponseWithoutStatus;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectRulesReview;
 
 /// A review that lists the rules of a user in a namespace.
 #[derive(Debug)]
 pub struct RulesReview {
-    response: ReviewResponse,
+    response_without_status: ResponseWithoutStatus,
     user: User,
     namespace: String,
 }
@@ -33,14 +33,14 @@ impl RulesReview {
     /// Builds the body of the response. Empty lists are included.
     pub fn into_response(self, rules: &Rules) -> Value {
         let resource_rules = rules.resource_rules.iter().map(|rule| {
-            let mut shown = rule_with_verbs(&rule.verbs);
+            let mut shown = rule_json_with_verbs(&rule.verbs);
             add_non_empty_list(&mut shown, "apiGroups", &rule.api_groups);
             add_non_empty_list(&mut shown, "resources", &rule.resources);
             add_non_empty_list(&mut shown, "resourceNames", &rule.resource_names);
             Value::Object(shown)
         });
         let non_resource_rules = rules.non_resource_rules.iter().map(|rule| {
-            let mut shown = rule_with_verbs(&rule.verbs);
+            let mut shown = rule_json_with_verbs(&rule.verbs);
             add_non_empty_list(&mut shown, "nonResourceURLs", &rule.non_resource_urls);
             Value::Object(shown)
         });
@@ -51,11 +51,11 @@ impl RulesReview {
         if let Some(error) = &rules.error {
             status.insert("evaluationError".to_owned(), error.to_string().into());
         }
-        self.response.with_status(status)
+        self.response_without_status.with_status(status)
     }
 }
 
-fn rule_with_verbs(verbs: &[String]) -> Map<String, Value> {
+fn rule_json_with_verbs(verbs: &[String]) -> Map<String, Value> {
     Map::from_iter([("verbs".to_owned(), verbs.into())])
 }
 
@@ -82,6 +82,6 @@ pub(crate) fn prepare_rules_review(
     if namespace.is_empty() {
         return Err(ReviewError::NoNamespace);
     }
-    let response = ReviewResponse::new(KIND, request, json!({}), Some(json!({})));
-    Ok(RulesReview { response, user, namespace: namespace.to_owned() })
+    let response = ResponseWithoutStatus::new(KIND, request, json!({}), Some(json!({})));
+    Ok(RulesReview { response_without_status: response, user, namespace: namespace.to_owned() })
 }

@@ -7,7 +7,7 @@ use crate::read_body::ObjectFields;
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
-use crate::review_response::ReviewResponse;
+use crate::review_response::ResponseWithoutStatus;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectReview;
 
@@ -34,6 +34,6 @@ pub(crate) fn answer_self_review(
     }
     let created = request.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let response =
-        ReviewResponse::new(KIND, request, json!({ "creationTimestamp": created }), None);
+        ResponseWithoutStatus::new(KIND, request, json!({ "creationTimestamp": created }), None);
     Ok(response.with_status(Map::from_iter([("userInfo".to_owned(), Value::Object(shown))])))
 }

@@ -17,13 +17,13 @@ use crate::resolve_resource::{ResourceNameField, ResourceNameInBody};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
-use crate::review_response::{ReviewResponse, to_json_tree};
+use crate::review_response::{ResponseWithoutStatus, to_json_tree};
 
 /// A review that lists the subjects that may perform one action.
 #[derive(Debug)]
 pub struct SubjectsReview {
-    pub(crate) response: ReviewResponse,
-    pub(crate) question: AccessQuestion<'static>,
+    pub(crate) response_without_status: ResponseWithoutStatus,
+    pub(crate) access_question: AccessQuestion<'static>,
     /// The namespace that a cluster-scoped review asks about, for which the caller needs a permission.
     pub(crate) namespace_to_authorize: Option<String>,
     pub(crate) resource_name_in_body: ResourceNameInBody,
@@ -39,7 +39,7 @@ impl SubjectsReview {
             api_group: local.group(),
             api_version: "v1alpha1",
             namespace: Namespace::new(namespace),
-            resource: local.plural(),
+            resource: local.plural_resource_name(),
             ..Resource::default()
         };
         Some(Attributes { user: caller, verb: Verb::CREATE, target: Target::Resource(resource) })
@@ -47,7 +47,7 @@ impl SubjectsReview {
 
     /// The attributes for the chain, without a user.
     pub fn attributes(&self) -> Attributes<'_> {
-        Attributes { user: None, ..self.question.attributes() }
+        Attributes { user: None, ..self.access_question.attributes() }
     }
 
     /// Builds the body of the response: the sorted users and groups, and notes about subjects that the lists lack.
@@ -55,12 +55,12 @@ impl SubjectsReview {
         let mut status = Map::new();
         status.insert("users".to_owned(), subjects.users.iter().map(String::as_str).collect());
         status.insert("groups".to_owned(), subjects.groups.iter().map(String::as_str).collect());
-        let mut notes = subjects.notes.clone();
-        notes.extend(self.question.evaluation_error(None));
+        let mut notes = subjects.listing_notes.clone();
+        notes.extend(self.access_question.evaluation_error(None));
         if !notes.is_empty() {
             status.insert("evaluationError".to_owned(), notes.join("; ").into());
         }
-        self.response.with_status(status)
+        self.response_without_status.with_status(status)
     }
 }
 
@@ -96,8 +96,12 @@ pub(crate) fn prepare_subjects_review(
             namespace_to_authorize = Some(resource.namespace.to_string());
         }
     }
-    let response =
-        ReviewResponse::new(kind, request, metadata.into_json_value(), Some(to_json_tree(&spec)));
+    let response = ResponseWithoutStatus::new(
+        kind,
+        request,
+        metadata.into_json_value(),
+        Some(to_json_tree(&spec)),
+    );
     let attributes = spec.resource_attributes.as_ref();
     let resource_name_in_body = ResourceNameInBody {
         field: ResourceNameField::ResourceAttributes,
@@ -105,7 +109,12 @@ pub(crate) fn prepare_subjects_review(
         review_kind,
         review_name: String::new(),
     };
-    Ok(SubjectsReview { response, question, namespace_to_authorize, resource_name_in_body })
+    Ok(SubjectsReview {
+        response_without_status: response,
+        access_question: question,
+        namespace_to_authorize,
+        resource_name_in_body,
+    })
 }
 
 /// The errors of missing fields. A review without verb or target would list only the subjects that may do

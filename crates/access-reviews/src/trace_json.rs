@@ -14,9 +14,9 @@ const DEPTH_MAX: usize = 32;
 #[derive(Debug)]
 pub struct TraceNode<'t> {
     /// The event that the node shows.
-    pub event: &'t TraceEvent,
+    pub trace_event: &'t TraceEvent,
     /// The events below it, in order.
-    pub children: Vec<TraceNode<'t>>,
+    pub child_nodes: Vec<TraceNode<'t>>,
 }
 
 /// The events of a trace, outermost first.
@@ -25,20 +25,21 @@ pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
 }
 
 /// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
-pub fn trace_json(trace: &Trace) -> Json {
-    trace_tree(trace).iter().map(event_json).collect()
+pub fn trace_to_json(trace: &Trace) -> Json {
+    trace_tree(trace).iter().map(trace_node_to_json).collect()
 }
 
 /// The authorizers that were not consulted, because an earlier one decided.
 pub fn authorizers_not_consulted<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c str> {
-    let outermost = trace.trace_entries().iter().filter(|entry| entry.depth == 0);
-    let asked: Vec<&str> = outermost.filter_map(|entry| authorizer_name(&entry.event)).collect();
-    let names = chain.members().map(|member| member.name());
+    let outermost = trace.trace_entries().iter().filter(|entry| entry.trace_depth == 0);
+    let asked: Vec<&str> =
+        outermost.filter_map(|entry| authorizer_name(&entry.trace_event)).collect();
+    let names = chain.chain_members().map(|member| member.name());
     names.filter(|name| !asked.contains(name)).collect()
 }
 
 fn authorizer_name(event: &TraceEvent) -> Option<&str> {
-    let (_, value) = event.fields.iter().find(|(name, _)| name == "name")?;
+    let (_, value) = event.named_values.iter().find(|(name, _)| name == "name")?;
     match value {
         Value::Text(text) if event.kind == "authorizer" => Some(text),
         Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::List(_) => None,
@@ -51,27 +52,33 @@ fn collect_trace_level<'t>(
     depth: usize,
 ) -> Vec<TraceNode<'t>> {
     let mut nodes = Vec::new();
-    while let Some(entry) = entries.next_if(|entry| entry.depth.min(DEPTH_MAX) >= depth) {
+    while let Some(entry) = entries.next_if(|entry| entry.trace_depth.min(DEPTH_MAX) >= depth) {
         let children =
             if depth < DEPTH_MAX { collect_trace_level(entries, depth + 1) } else { Vec::new() };
-        nodes.push(TraceNode { event: &entry.event, children });
+        nodes.push(TraceNode { trace_event: &entry.trace_event, child_nodes: children });
     }
     nodes
 }
 
-fn event_json(node: &TraceNode<'_>) -> Json {
-    let fields =
-        node.event.fields.iter().map(|(name, value)| (name.to_string(), value_json(value)));
+fn trace_node_to_json(node: &TraceNode<'_>) -> Json {
+    let fields = node
+        .trace_event
+        .named_values
+        .iter()
+        .map(|(name, value)| (name.to_string(), trace_value_to_json(value)));
     let mut members = Map::new();
-    members.insert("kind".to_owned(), node.event.kind.to_string().into());
+    members.insert("kind".to_owned(), node.trace_event.kind.to_string().into());
     members.insert("fields".to_owned(), Json::Object(fields.collect()));
-    if !node.children.is_empty() {
-        members.insert("children".to_owned(), node.children.iter().map(event_json).collect());
+    if !node.child_nodes.is_empty() {
+        members.insert(
+            "children".to_owned(),
+            node.child_nodes.iter().map(trace_node_to_json).collect(),
+        );
     }
     Json::Object(members)
 }
 
-fn value_json(value: &Value) -> Json {
+fn trace_value_to_json(value: &Value) -> Json {
     match value {
         Value::Bool(truth) => (*truth).into(),
         Value::Integer(number) => (*number).into(),
@@ -88,9 +95,9 @@ mod tests {
     use serde_json::json;
 
     fn shape(nodes: &[TraceNode<'_>]) -> String {
-        let shown = nodes.iter().map(|node| match node.children.as_slice() {
-            [] => node.event.kind.to_string(),
-            children => format!("{}({})", node.event.kind, shape(children)),
+        let shown = nodes.iter().map(|node| match node.child_nodes.as_slice() {
+            [] => node.trace_event.kind.to_string(),
+            children => format!("{}({})", node.trace_event.kind, shape(children)),
         });
         shown.collect::<Vec<_>>().join(" ")
     }
@@ -119,7 +126,7 @@ mod tests {
         nest(Recorder::new(&mut trace), 1000);
         let tree = trace_tree(&trace);
         let (mut node, mut depth) = (&tree[0], 0);
-        while let Some(child) = node.children.first() {
+        while let Some(child) = node.child_nodes.first() {
             (node, depth) = (child, depth + 1);
         }
         assert_eq!(depth, DEPTH_MAX);
@@ -128,9 +135,11 @@ mod tests {
     #[test]
     fn json_keeps_the_types_of_values() {
         let mut trace = Trace::default();
-        let event =
-            TraceEvent::new("x").with_field("t", "a").with_field("b", true).with_field("n", 7usize);
-        let event = event.with_field("l", vec!["q".to_owned()]);
+        let event = TraceEvent::new("x")
+            .with_named_value("t", "a")
+            .with_named_value("b", true)
+            .with_named_value("n", 7usize);
+        let event = event.with_named_value("l", vec!["q".to_owned()]);
         Recorder::new(&mut trace)
             .record_parent_event(|| event)
             .record_event(|| TraceEvent::new("y"));
@@ -138,6 +147,6 @@ mod tests {
             "kind": "x", "fields": {"t": "a", "b": true, "n": 7, "l": ["q"]},
             "children": [{"kind": "y", "fields": {}}],
         }]);
-        assert_eq!(trace_json(&trace), want);
+        assert_eq!(trace_to_json(&trace), want);
     }
 }

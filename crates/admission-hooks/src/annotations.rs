@@ -38,8 +38,8 @@ pub enum AnnotationLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct AuditAnnotations {
     pub(crate) items: Vec<AuditAnnotation>,
-    /// The number of items that hooks chose.
-    n_chosen_by_hooks: usize,
+    /// The number of items that responses of hooks added.
+    n_items_from_hooks: usize,
 }
 
 /// The round and the index of a hook, as annotation keys name it.
@@ -57,7 +57,7 @@ impl std::fmt::Display for HookPosition {
 
 impl AuditAnnotations {
     /// Adds that a mutating hook was called.
-    pub(crate) fn add_mutating_call(
+    pub(crate) fn add_mutation_annotation(
         &mut self,
         at: HookPosition,
         configuration: &str,
@@ -71,7 +71,7 @@ impl AuditAnnotations {
     }
 
     /// Adds the applied patch of a mutating hook.
-    pub(crate) fn add_patch(
+    pub(crate) fn add_patch_annotation(
         &mut self,
         at: HookPosition,
         configuration: &str,
@@ -91,7 +91,7 @@ impl AuditAnnotations {
 
     /// Adds that the failure of a hook was ignored. The annotation of Kubernetes exists only for hooks that
     /// were called.
-    pub(crate) fn add_fail_open(
+    pub(crate) fn add_fail_open_annotation(
         &mut self,
         phase: Phase,
         at: HookPosition,
@@ -128,7 +128,7 @@ impl AuditAnnotations {
     /// Adds an annotation of a response. Keys that are not valid names, and annotations beyond the limit, are
     /// dropped.
     pub(crate) fn add_hook_annotation(&mut self, webhook: &str, key: &str, value: String) {
-        if self.n_chosen_by_hooks >= HOOK_ANNOTATIONS_MAX {
+        if self.n_items_from_hooks >= HOOK_ANNOTATIONS_MAX {
             return;
         }
         let key = format!("{webhook}/{key}");
@@ -136,7 +136,7 @@ impl AuditAnnotations {
             && label_key_faults(&key).is_empty()
             && self.add_annotation(key, value, AnnotationLevel::Metadata)
         {
-            self.n_chosen_by_hooks += 1;
+            self.n_items_from_hooks += 1;
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
             annotations.add_hook_annotation("h.x.y", &format!("key{idx}"), String::new());
         }
         assert_eq!(annotations.items.len(), HOOK_ANNOTATIONS_MAX);
-        annotations.add_mutating_call(HookPosition { round: 0, index: 0 }, "c", "w", true);
+        annotations.add_mutation_annotation(HookPosition { round: 0, index: 0 }, "c", "w", true);
         assert_eq!(annotations.items.len(), HOOK_ANNOTATIONS_MAX + 1);
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn patches_are_shown_to_those_who_see_the_body() {
         let mut annotations = AuditAnnotations::default();
         let patch = serde_json::json!([{"path": "/a", "op": "add", "value": {"z": 1, "b": 2}}]);
-        annotations.add_patch(HookPosition { round: 1, index: 7 }, "c", "w", &patch);
+        annotations.add_patch_annotation(HookPosition { round: 1, index: 7 }, "c", "w", &patch);
         let annotation = &annotations.items[0];
         assert_eq!(annotation.level, AnnotationLevel::Request);
         assert_eq!(annotation.key, "patch.webhook.admission.k8s.io/round_1_index_7");

@@ -65,7 +65,7 @@ enum DocumentPosition {
 
 impl DocumentPosition {
     /// The members that are always kept at this position; `None` if members are kept up to the limits.
-    fn kept_members(self) -> Option<&'static [&'static str]> {
+    fn always_kept_members(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Document => Some(&DOCUMENT_MEMBERS),
             Self::Response => Some(&RESPONSE_MEMBERS),
@@ -180,7 +180,7 @@ impl<'de> Visitor<'de> for BoundedValueDecoder<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        if let Some(known) = self.document_position.kept_members() {
+        if let Some(known) = self.document_position.always_kept_members() {
             return self.visit_known_members(known, members);
         }
         let mut kept = Tree::new();

@@ -15,7 +15,7 @@ pub const CALL_TIME_MAX: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SessionDeadline {
     pub(crate) at: Instant,
-    pub(crate) call_time_max: Duration,
+    pub(crate) call_duration_max: Duration,
 }
 
 impl SessionDeadline {
@@ -25,7 +25,7 @@ impl SessionDeadline {
 
     /// The `timeoutSeconds` of a hook, limited by the longest duration of a call.
     pub(crate) fn call_timeout(&self, hook: &Hook) -> Duration {
-        hook.timeout.min(self.call_time_max)
+        hook.timeout.min(self.call_duration_max)
     }
 }
 
@@ -58,7 +58,8 @@ mod tests {
     fn no_call_takes_longer_than_the_server_allows() {
         let snapshot = hooks(&[20, 5]);
         let [slow, quick] = snapshot.mutating_hooks().hooks() else { panic!() };
-        let time = SessionDeadline { at: Instant::now() + 34 * SECOND, call_time_max: 7 * SECOND };
+        let time =
+            SessionDeadline { at: Instant::now() + 34 * SECOND, call_duration_max: 7 * SECOND };
         assert_eq!(time.call_timeout(slow), 7 * SECOND);
         assert_eq!(time.call_timeout(quick), 5 * SECOND);
     }
@@ -68,7 +69,7 @@ mod tests {
         // Kubernetes tells hooks the remaining time of the request; a caller could make a hook fail with that.
         let snapshot = hooks(&[20, 5]);
         let now = Instant::now();
-        let time = SessionDeadline { at: now + SECOND, call_time_max: CALL_TIME_MAX };
+        let time = SessionDeadline { at: now + SECOND, call_duration_max: CALL_TIME_MAX };
         let hooks = snapshot.mutating_hooks().hooks().iter();
         let told: Vec<_> = hooks.map(|hook| timeout_query(time.call_timeout(hook))).collect();
         assert_eq!(told, ["timeout=20s", "timeout=5s"]);

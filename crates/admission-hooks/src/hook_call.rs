@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
-use api_object::uuid4;
+use api_object::format_uuid4;
 use bytes::Bytes;
 use https_client::{FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -121,10 +121,11 @@ impl HookCall {
         let webhook = &self.webhook;
         let LimitedConnection { connection, call_limit, .. } = target
             .ok_or_else(|| CallError::unavailable_error(webhook, "there is no client for it"))?;
-        let _permit = call_limit.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
-            let webhook = webhook.clone();
-            CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
-        })?;
+        let _permit =
+            call_limit.acquire_permit(authz::user_limit_key(&self.user)).map_err(|busy| {
+                let webhook = webhook.clone();
+                CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
+            })?;
         let query = timeout_query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout, &self.user).await;
         let (reply, _answer_bytes) = reply.map_err(|error| match error {
@@ -174,5 +175,5 @@ fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
 fn generate_uid() -> Option<String> {
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;
-    Some(uuid4(random))
+    Some(format_uuid4(random))
 }

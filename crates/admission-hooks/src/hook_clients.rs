@@ -35,7 +35,7 @@ pub(crate) struct ServiceClients {
     namespace: String,
     name: String,
     port: Option<u16>,
-    /// Most recently used last.
+    /// The clients of the endpoints; the most recently used one is the last.
     clients: Mutex<Vec<EndpointClient>>,
 }
 
@@ -71,7 +71,7 @@ impl HookClients {
     }
 
     /// Returns the client for a call with this query.
-    pub(crate) fn client(
+    pub(crate) fn client_for_call(
         &self,
         config: &ClientConfig,
         environment: &HookEnvironment,
@@ -79,14 +79,14 @@ impl HookClients {
     ) -> Result<Arc<Client>, ExchangeError> {
         match self {
             Self::Fixed(client) => Ok(Arc::clone(client)),
-            Self::Service(service) => service.client(config, environment, query),
+            Self::Service(service) => service.client_for_call(config, environment, query),
         }
     }
 }
 
 impl ServiceClients {
     /// Chooses an endpoint for a call and returns its client.
-    fn client(
+    fn client_for_call(
         &self,
         config: &ClientConfig,
         environment: &HookEnvironment,

@@ -55,7 +55,10 @@ impl Default for HookEnvironment {
         Self {
             cluster_services: None,
             credentials: ServiceCredentialsTable::default(),
-            client_limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
+            client_limits: Limits {
+                response_body_bytes_max: RESPONSE_BYTES_MAX,
+                ..Limits::default()
+            },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             response_bytes_limit: new_response_bytes_limit(RESPONSE_BYTES_MAX),
             certificate_observer: Arc::new(https_client::NoCertificateObserver),
@@ -66,9 +69,9 @@ impl Default for HookEnvironment {
 /// The connection to one service, shared by all hooks that run in it.
 pub(crate) struct HookConnection {
     pub(crate) client_config: ClientConfig,
-    environment: Arc<HookEnvironment>,
+    hook_environment: Arc<HookEnvironment>,
     /// Holds the clients that were used recently.
-    pool: Arc<ClientPool<HookClients>>,
+    client_pool: Arc<ClientPool<HookClients>>,
     key: PoolKey,
 }
 
@@ -94,11 +97,11 @@ impl HookConnection {
         pool: Arc<ClientPool<HookClients>>,
     ) -> Self {
         let key = pool.new_pool_key();
-        Self { client_config, environment, pool, key }
+        Self { client_config, hook_environment: environment, client_pool: pool, key }
     }
 
     pub(crate) fn uses_environment(&self, environment: &Arc<HookEnvironment>) -> bool {
-        Arc::ptr_eq(&self.environment, environment)
+        Arc::ptr_eq(&self.hook_environment, environment)
     }
 
     /// Sends a body and waits for the response, whose bytes count for the user until the second value is dropped. It never
@@ -110,11 +113,11 @@ impl HookConnection {
         timeout: Duration,
         user: &str,
     ) -> Result<(Reply, ResponseBytesPermit), ExchangeError> {
-        let client = self.client(query)?;
+        let client = self.client_for_call(query)?;
         let mut answer_bytes =
-            ResponseBytesPermit::new(&self.environment.response_bytes_limit, user);
-        let was_last_evaluation_long =
-            body.len() > self.environment.client_limits.body_bytes_max / REPETITION_FACTOR;
+            ResponseBytesPermit::new(&self.hook_environment.response_bytes_limit, user);
+        let was_last_evaluation_long = body.len()
+            > self.hook_environment.client_limits.response_body_bytes_max / REPETITION_FACTOR;
         let reply = client.post_counting_bytes(query, body, timeout, &mut answer_bytes).await;
         let reply = reply.map_err(|fault| match fault.kind {
             FaultKind::TooLarge if was_last_evaluation_long => ExchangeError::TooLarge(fault),
@@ -125,19 +128,19 @@ impl HookConnection {
 
     /// Returns the client for a call. A failure to build one is not cached, because the files that a client
     /// is built from may change.
-    fn client(&self, query: &str) -> Result<Arc<Client>, ExchangeError> {
-        let clients = match self.pool.get(self.key) {
+    fn client_for_call(&self, query: &str) -> Result<Arc<Client>, ExchangeError> {
+        let clients = match self.client_pool.get(self.key) {
             Some(clients) => clients,
             None => self
-                .pool
-                .insert(self.key, HookClients::new(&self.client_config, &self.environment)?),
+                .client_pool
+                .insert(self.key, HookClients::new(&self.client_config, &self.hook_environment)?),
         };
-        clients.client(&self.client_config, &self.environment, query)
+        clients.client_for_call(&self.client_config, &self.hook_environment, query)
     }
 }
 
 impl Drop for HookConnection {
     fn drop(&mut self) {
-        self.pool.remove(self.key);
+        self.client_pool.remove(self.key);
     }
 }

@@ -21,7 +21,7 @@ pub struct HookConnections {
     mutating_connections: Vec<LimitedConnection>,
     validating_connections: Vec<LimitedConnection>,
     limits_by_hook: HashMap<HookId, HookLimits>,
-    pool: Arc<ClientPool<HookClients>>,
+    client_pool: Arc<ClientPool<HookClients>>,
 }
 
 /// The connection to one hook and its concurrency limit.
@@ -53,7 +53,7 @@ impl HookConnections {
     /// Prepares connections to the hooks of a snapshot and reuses those of the previous snapshot.
     #[must_use]
     pub fn new(snapshot: &Snapshot, environment: &Arc<HookEnvironment>, previous: &Self) -> Self {
-        let pool = &previous.pool;
+        let pool = &previous.client_pool;
         let previous_targets =
             previous.mutating_connections.iter().chain(&previous.validating_connections);
         let mut known: HashMap<&ClientConfig, Arc<HookConnection>> = previous_targets
@@ -99,7 +99,7 @@ impl HookConnections {
             mutating_connections: mutating,
             validating_connections: validating,
             limits_by_hook: limits,
-            pool: Arc::clone(pool),
+            client_pool: Arc::clone(pool),
         }
     }
 

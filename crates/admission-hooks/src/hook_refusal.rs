@@ -2,7 +2,7 @@
 
 use admission::HookSelectionError;
 use authz::UnavailableCause;
-use concurrency_limit::Busy;
+use concurrency_limit::LimitReached;
 
 use crate::hook_denial::HookDenial;
 
@@ -45,7 +45,7 @@ pub enum HookRefusal {
         /// The name of the hook.
         webhook: String,
         /// The limit that is reached.
-        busy: Busy,
+        busy: LimitReached,
     },
     /// This server stops before the call has ended.
     #[error("apiserver is shutting down")]

@@ -115,7 +115,7 @@ mod tests {
         ] {
             let object = tree(object.clone());
             let patch = json!([{"op": "add", "path": at, "value": value}]);
-            let patched = object_patch::json_patch(object.clone(), patch).unwrap();
+            let patched = object_patch::apply_json_patch(object.clone(), patch).unwrap();
             let got = check_identity_unchanged(&object, &patched).err().map(|change| change.field);
             assert_eq!(got, want, "{at} {value}");
         }

@@ -1,7 +1,7 @@
 //! The JSON Patch of a mutating hook.
 
 use api_object::Tree;
-use object_patch::{OPERATIONS_MAX, PatchError, json_patch};
+use object_patch::{OPERATIONS_MAX, PatchError, apply_json_patch};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -104,7 +104,7 @@ fn is_patch_operation(value: &Value) -> bool {
 
 /// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
 pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
-    json_patch(tree.clone(), patch.clone())
+    apply_json_patch(tree.clone(), patch.clone())
         .map_err(|error| CallError::internal_error(patch_error_text(&error, patch)))
 }
 
@@ -235,7 +235,7 @@ mod tests {
             ),
         ] {
             let patch = json!([operation]);
-            let error = json_patch(tree.clone(), patch.clone()).unwrap_err();
+            let error = apply_json_patch(tree.clone(), patch.clone()).unwrap_err();
             assert_eq!(patch_error_text(&error, &patch), want);
         }
     }

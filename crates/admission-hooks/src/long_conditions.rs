@@ -23,8 +23,8 @@ pub(crate) struct LongConditionsTracker {
 
 impl LongConditionsTracker {
     /// Sets the flag of the operation if the last evaluation was long. Returns the flag, for
-    /// [`Self::end_evaluation`] to clear.
-    pub(crate) async fn begin_evaluation<'w>(
+    /// [`Self::end_condition_evaluation`] to clear.
+    pub(crate) async fn begin_condition_evaluation<'w>(
         &self,
         work: Option<&'w LongComputationFlag>,
     ) -> Option<&'w LongComputationFlag> {
@@ -37,7 +37,7 @@ impl LongConditionsTracker {
     ///
     /// # Errors
     /// The deadline of the request has passed.
-    pub(crate) async fn end_evaluation(
+    pub(crate) async fn end_condition_evaluation(
         &self,
         took: Duration,
         work: Option<&LongComputationFlag>,
@@ -70,21 +70,23 @@ mod tests {
         let load = LongConditionsTracker::default();
         let later = Instant::now() + Duration::from_secs(60);
         let (work, long) = (LongComputationFlag::default(), Duration::from_secs(1));
-        assert!(load.begin_evaluation(Some(&work)).await.is_none());
-        assert!(load.end_evaluation(long, None, later).await.is_ok());
-        let begun = load.begin_evaluation(Some(&work)).await;
+        assert!(load.begin_condition_evaluation(Some(&work)).await.is_none());
+        assert!(load.end_condition_evaluation(long, None, later).await.is_ok());
+        let begun = load.begin_condition_evaluation(Some(&work)).await;
         assert!(begun.is_some() && work.is_long_computation());
         // The rest of the request needs no CPU slot.
-        assert!(load.end_evaluation(long, begun, later).await.is_ok());
+        assert!(load.end_condition_evaluation(long, begun, later).await.is_ok());
         assert!(!work.is_long_computation());
-        assert!(load.begin_evaluation(None).await.is_none());
+        assert!(load.begin_condition_evaluation(None).await.is_none());
         // A request that takes long for another reason still does afterwards.
         work.mark_long_computation();
-        assert!(load.begin_evaluation(Some(&work)).await.is_none());
+        assert!(load.begin_condition_evaluation(Some(&work)).await.is_none());
         // A short evaluation ends the state, and one that outlasts the request ends the request.
-        assert!(load.end_evaluation(Duration::ZERO, None, later).await.is_ok());
-        assert!(load.begin_evaluation(Some(&LongComputationFlag::default())).await.is_none());
-        let past = load.end_evaluation(long, None, Instant::now()).await;
+        assert!(load.end_condition_evaluation(Duration::ZERO, None, later).await.is_ok());
+        assert!(
+            load.begin_condition_evaluation(Some(&LongComputationFlag::default())).await.is_none()
+        );
+        let past = load.end_condition_evaluation(long, None, Instant::now()).await;
         assert_eq!(past.err(), Some(HookRefusal::DeadlineExceeded));
     }
 }

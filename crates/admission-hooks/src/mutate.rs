@@ -86,9 +86,19 @@ pub(crate) async fn run_mutating_round(
         let has_changed = matches!(&outcome, Ok(MutatingVerdict::Patch { has_changed: true, .. }));
         reinvocation.record_call(index, hook, has_changed);
         if let Ok(MutatingVerdict::Patch { patch, .. }) = &outcome {
-            report.annotations.add_patch(at, &hook.configuration_name, &hook.name, patch);
+            report.annotations.add_patch_annotation(
+                at,
+                &hook.configuration_name,
+                &hook.name,
+                patch,
+            );
         }
-        report.annotations.add_mutating_call(at, &hook.configuration_name, &hook.name, has_changed);
+        report.annotations.add_mutation_annotation(
+            at,
+            &hook.configuration_name,
+            &hook.name,
+            has_changed,
+        );
         let (verdict, patched) = evaluate_call_result(hook, outcome);
         if let CallVerdict::FailOpen { cause, .. } = &verdict {
             report.record_fail_open(request.observer, PHASE, at, hook, *cause);
@@ -114,7 +124,7 @@ async fn call_hook(
     let hook = matched.hook;
     let call = HookCall::new(PHASE, hook, attributes, converted_request, deadline)?;
     let target = request.connections.get(PHASE, matched.list_position).cloned();
-    let response = send_in_task(call, target, deadline).await?;
+    let response = send_call_in_task(call, target, deadline).await?;
     report.add_response(&hook.name, &response);
     if !response.is_allowed {
         return Ok(MutatingVerdict::Deny(HookDenial::new(&hook.name, response.status)));
@@ -155,7 +165,7 @@ async fn call_hook(
 
 /// Sends a call in a task of its own: a request that waits for a CPU slot is not polled, but the timeout of its
 /// call runs. Dropping this future aborts the call.
-async fn send_in_task(
+async fn send_call_in_task(
     call: HookCall,
     target: Option<LimitedConnection>,
     deadline: SessionDeadline,

@@ -40,7 +40,7 @@ pub struct CallReport<'a> {
     /// 200, or the code of the error: that of the status in the response, or one for the failed step.
     pub code: i32,
     /// The cause of the refusal, if the call led to one.
-    pub rejection: Option<RejectionCause>,
+    pub rejection_cause: Option<RejectionCause>,
 }
 
 /// The highest code in the metrics; higher ones count as this.
@@ -56,7 +56,7 @@ impl<'a> CallReport<'a> {
         rejection: Option<RejectionCause>,
     ) -> Self {
         let code = code.min(CODE_MAX);
-        Self { webhook: &hook.name, phase, operation, duration, code, rejection }
+        Self { webhook: &hook.name, phase, operation, duration, code, rejection_cause: rejection }
     }
 }
 
@@ -83,7 +83,7 @@ pub struct ConditionReport<'a> {
     /// How long the evaluation took.
     pub duration: Duration,
     /// The result of the evaluation.
-    pub outcome: ConditionOutcome,
+    pub condition_outcome: ConditionOutcome,
 }
 
 /// Receives reports of calls. Its methods must not block.

@@ -13,12 +13,12 @@ use api_object::Tree;
 pub(crate) struct ReinvocationState {
     is_second_round: bool,
     /// The hooks with `reinvocationPolicy: IfNeeded` that were called since the last change.
-    called_since_change: BTreeSet<usize>,
+    hooks_called_since_change: BTreeSet<usize>,
     /// The hooks to call in the second round.
     hooks_to_reinvoke: BTreeSet<usize>,
     /// The object after the first round, if the second round has to compare with it.
     object_after_first_round: Option<Tree>,
-    has_changes: bool,
+    has_object_changed: bool,
 }
 
 impl ReinvocationState {
@@ -29,14 +29,14 @@ impl ReinvocationState {
 
     /// Whether the whole mutating phase runs once more.
     pub(crate) fn needs_another_round(&self) -> bool {
-        self.has_changes && !self.is_second_round
+        self.has_object_changed && !self.is_second_round
     }
 
     /// Begins the second round with the object as the built-in mutators left it.
     pub(crate) fn begin_second_round(&mut self, object: Option<&Tree>) {
         self.is_second_round = true;
         if self.object_after_first_round.as_ref() != object {
-            self.hooks_to_reinvoke.append(&mut self.called_since_change);
+            self.hooks_to_reinvoke.append(&mut self.hooks_called_since_change);
         }
         self.object_after_first_round = None;
     }
@@ -49,12 +49,12 @@ impl ReinvocationState {
     /// Records a call of a hook and whether its patch changed the object.
     pub(crate) fn record_call(&mut self, index: usize, hook: &Hook, has_changed: bool) {
         if has_changed {
-            self.hooks_to_reinvoke.append(&mut self.called_since_change);
-            self.has_changes = true;
+            self.hooks_to_reinvoke.append(&mut self.hooks_called_since_change);
+            self.has_object_changed = true;
         }
         match hook.reinvocation_policy {
             ReinvocationPolicy::IfNeeded => {
-                self.called_since_change.insert(index);
+                self.hooks_called_since_change.insert(index);
             }
             ReinvocationPolicy::Never => {}
         }
@@ -62,7 +62,7 @@ impl ReinvocationState {
 
     /// Records the object at the end of a round.
     pub(crate) fn record_object_after_round(&mut self, object: Option<&Tree>) {
-        if self.needs_another_round() && !self.called_since_change.is_empty() {
+        if self.needs_another_round() && !self.hooks_called_since_change.is_empty() {
             self.object_after_first_round = object.cloned();
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use concurrency_limit::{ConcurrencyLimit, Permit};
-use https_client::CountReplyBytes;
+use https_client::ReplyByteCounter;
 
 /// Responses of up to this many bytes do not count toward the limit: the number of calls in flight bounds them.
 const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
@@ -26,7 +26,7 @@ const BYTES_PER_USER_MIN: usize = 16 << 20;
 /// Makes the limit on the bytes of responses that are being read, for hooks whose responses have at most this many bytes.
 pub fn new_response_bytes_limit(response_bytes_max: usize) -> Arc<ConcurrencyLimit> {
     let per_user = response_bytes_max.saturating_mul(RESPONSES_PER_USER).max(BYTES_PER_USER_MIN);
-    Arc::new(ConcurrencyLimit::with_limit_per_user(per_user.saturating_mul(USERS), per_user))
+    Arc::new(ConcurrencyLimit::new_with_limit_per_user(per_user.saturating_mul(USERS), per_user))
 }
 
 /// Counts the bytes of one response against a limit until it is dropped.
@@ -45,16 +45,16 @@ impl ResponseBytesPermit {
     }
 }
 
-impl CountReplyBytes for ResponseBytesPermit {
+impl ReplyByteCounter for ResponseBytesPermit {
     fn reserve_body_bytes(&mut self, n_bytes: usize) -> bool {
         if n_bytes <= UNCOUNTED_BYTES_MAX {
             return true;
         }
         let n_bytes = n_bytes.next_multiple_of(STEP_BYTES);
         match &mut self.permit {
-            Some(permit) => permit.grow_to(n_bytes).is_ok(),
+            Some(permit) => permit.grow_permit_to(n_bytes).is_ok(),
             None => {
-                self.permit = self.bytes_limit.acquire_many(&self.user, n_bytes).ok();
+                self.permit = self.bytes_limit.acquire_permits(&self.user, n_bytes).ok();
                 self.permit.is_some()
             }
         }

@@ -21,7 +21,7 @@ use crate::session_report::SkipReason;
 pub(crate) struct ConvertedRequest<'a> {
     pub(crate) kind: GroupVersionKind<'a>,
     pub(crate) resource: GroupVersionResource<'a>,
-    /// The objects in that kind.
+    /// The new object, converted to the kind that the hook reviews.
     pub(crate) object: Option<Cow<'a, Tree>>,
     pub(crate) old_object: Option<Cow<'a, Tree>>,
 }
@@ -76,7 +76,7 @@ pub(crate) async fn select_hook<'a>(
     let load =
         request.connections.get(phase, matched.list_position).map(|own| &own.long_conditions);
     let work = match load {
-        Some(load) => load.begin_evaluation(request.long_computation).await,
+        Some(load) => load.begin_condition_evaluation(request.long_computation).await,
         None => None,
     };
     let began = Instant::now();
@@ -103,10 +103,10 @@ pub(crate) async fn select_hook<'a>(
         phase,
         operation: attributes.operation,
         duration: began.elapsed(),
-        outcome,
+        condition_outcome: outcome,
     });
     if let Some(load) = load {
-        load.end_evaluation(began.elapsed(), work, deadline).await?;
+        load.end_condition_evaluation(began.elapsed(), work, deadline).await?;
     }
     match considered {
         CallDecision::Call => Ok(HookSelection::Call(converted_request)),
@@ -136,7 +136,7 @@ async fn evaluate_conditions<'h>(
                     return Err(HookRefusal::Internal(why));
                 };
                 let attributes = check.attributes(attributes.user);
-                let decision = authorizer.authorize(&attributes, Recorder::disabled());
+                let decision = authorizer.authorize(&attributes, Recorder::disabled_recorder());
                 let decision = timeout_at(deadline, decision)
                     .await
                     .map_err(|_| HookRefusal::DeadlineExceeded)?;

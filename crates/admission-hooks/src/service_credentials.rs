@@ -22,9 +22,9 @@ impl ServiceCredentials {
 #[derive(Debug, Clone, Default)]
 pub struct ServiceCredentialsTable {
     /// The credentials by target name.
-    pub by_target_name: HashMap<String, ServiceCredentials>,
+    pub credentials_by_target_name: HashMap<String, ServiceCredentials>,
     /// The credentials of the current context, for targets that no name matches.
-    pub current_context: Option<ServiceCredentials>,
+    pub current_context_credentials: Option<ServiceCredentials>,
     /// The credentials for the API server itself, unless a name matches it.
     pub own_server_credentials: Option<ServiceCredentials>,
 }
@@ -49,16 +49,18 @@ impl ServiceCredentialsTable {
         });
         let own =
             || if is_own_server(host, port) { self.own_server_credentials.as_ref() } else { None };
-        let fallback = || self.by_target_name.get("*").or(self.current_context.as_ref());
+        let fallback = || {
+            self.credentials_by_target_name.get("*").or(self.current_context_credentials.as_ref())
+        };
         found.or_else(own).or_else(fallback).cloned().unwrap_or(ServiceCredentials::ANONYMOUS)
     }
 
     fn find_by_target_name(&self, name: &str) -> Option<&ServiceCredentials> {
         let mut rest = name;
-        let mut found = self.by_target_name.get(name);
+        let mut found = self.credentials_by_target_name.get(name);
         while found.is_none() {
             (_, rest) = rest.split_once('.')?;
-            found = self.by_target_name.get(&format!("*.{rest}"));
+            found = self.credentials_by_target_name.get(&format!("*.{rest}"));
         }
         found
     }
@@ -88,7 +90,10 @@ mod tests {
 
     fn table(names: &[&str]) -> ServiceCredentialsTable {
         let users = names.iter().map(|name| ((*name).to_owned(), token(name))).collect();
-        ServiceCredentialsTable { by_target_name: users, ..ServiceCredentialsTable::default() }
+        ServiceCredentialsTable {
+            credentials_by_target_name: users,
+            ..ServiceCredentialsTable::default()
+        }
     }
 
     #[test]
@@ -120,12 +125,12 @@ mod tests {
     fn a_target_without_a_name_gets_the_current_context_or_nothing() {
         assert_eq!(table(&[]).credentials_for_host("h", 443), ServiceCredentials::ANONYMOUS);
         let mut table = table(&[]);
-        table.current_context = Some(token("current"));
+        table.current_context_credentials = Some(token("current"));
         table.own_server_credentials = Some(token("own"));
         assert_eq!(table.credentials_for_host("h", 443), token("current"));
         assert_eq!(table.credentials_for_host("kubernetes.default.svc", 443), token("own"));
         assert_eq!(table.credentials_for_host("kubernetes.default.svc", 444), token("current"));
-        table.by_target_name.insert("*".to_owned(), token("*"));
+        table.credentials_by_target_name.insert("*".to_owned(), token("*"));
         assert_eq!(table.credentials_for_host("kubernetes.default.svc", 443), token("own"));
         assert_eq!(table.credentials_for_host("h", 443), token("*"));
     }

@@ -30,7 +30,7 @@ pub struct HookRequest<'a> {
     /// The connections to the hooks of the snapshot in which these were matched.
     pub connections: &'a HookConnections,
     /// The stored namespace of the request, if there is one. Hooks see it only if
-    /// [`HookRequest::needs_namespace`].
+    /// [`HookRequest::needs_stored_namespace`].
     pub namespace: Option<&'a Tree>,
     /// Decides `authorizer` checks of match conditions. Without one, a condition with such a check fails.
     pub authorizer: Option<&'a dyn Authorizer>,
@@ -47,7 +47,7 @@ impl HookRequest<'_> {
     /// Whether a matched hook of the phase selects by the labels of the stored namespace, so that the
     /// caller has to look the namespace up.
     #[must_use]
-    pub fn needs_namespace(&self, phase: Phase) -> bool {
+    pub fn needs_stored_namespace(&self, phase: Phase) -> bool {
         let needs = |found: HookMatch<'_, '_>| found.hook.needs_stored_namespace(&self.attributes);
         match phase {
             Phase::Mutating => self.matched_hooks.mutating_hooks(&self.attributes).any(needs),
@@ -61,7 +61,7 @@ impl HookRequest<'_> {
 #[derive(Debug)]
 pub struct HookSession {
     deadline: SessionDeadline,
-    reinvocation: ReinvocationState,
+    reinvocation_state: ReinvocationState,
     report_builder: SessionReportBuilder,
     /// Each distinct `authorizer` check is decided once, so that all hooks and rounds get the same answer.
     authorizer_decisions: AuthorizerDecisions,
@@ -72,8 +72,8 @@ impl HookSession {
     #[must_use]
     pub fn new(deadline: Instant) -> Self {
         Self {
-            deadline: SessionDeadline { at: deadline, call_time_max: CALL_TIME_MAX },
-            reinvocation: ReinvocationState::default(),
+            deadline: SessionDeadline { at: deadline, call_duration_max: CALL_TIME_MAX },
+            reinvocation_state: ReinvocationState::default(),
             report_builder: SessionReportBuilder::default(),
             authorizer_decisions: AuthorizerDecisions::default(),
         }
@@ -81,8 +81,11 @@ impl HookSession {
 
     /// Replaces the limit on the duration of a single call.
     #[must_use]
-    pub fn with_call_time_max(self, call_time_max: Duration) -> Self {
-        Self { deadline: SessionDeadline { call_time_max, ..self.deadline }, ..self }
+    pub fn with_call_duration_max(self, call_time_max: Duration) -> Self {
+        Self {
+            deadline: SessionDeadline { call_duration_max: call_time_max, ..self.deadline },
+            ..self
+        }
     }
 
     /// Calls the mutating hooks one after the other and returns the object as they leave it. The caller
@@ -98,12 +101,12 @@ impl HookSession {
         request: &HookRequest<'_>,
         object: Option<Tree>,
     ) -> Result<Option<Tree>, HookRefusal> {
-        if self.reinvocation.needs_another_round() {
-            self.reinvocation.begin_second_round(object.as_ref());
+        if self.reinvocation_state.needs_another_round() {
+            self.reinvocation_state.begin_second_round(object.as_ref());
         }
         let Self {
             deadline,
-            reinvocation,
+            reinvocation_state: reinvocation,
             report_builder: report,
             authorizer_decisions: decisions,
         } = self;
@@ -114,7 +117,7 @@ impl HookSession {
     /// Whether the mutating phase, built-in mutators included, must run once more.
     #[must_use]
     pub fn needs_another_round(&self) -> bool {
-        self.reinvocation.needs_another_round()
+        self.reinvocation_state.needs_another_round()
     }
 
     /// Calls the validating hooks, all at once, about the object of the attributes.

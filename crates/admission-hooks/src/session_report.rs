@@ -27,7 +27,7 @@ pub struct HookEvent {
     /// The name of the hook.
     pub webhook: String,
     /// Whether the hook was called, and the result.
-    pub outcome: HookOutcome,
+    pub hook_outcome: HookOutcome,
 }
 
 /// Whether a matched hook was called.
@@ -119,7 +119,7 @@ impl SessionReportBuilder {
             index: at.index,
             configuration_name: hook.configuration_name.clone(),
             webhook: hook.name.clone(),
-            outcome,
+            hook_outcome: outcome,
         });
     }
 
@@ -133,7 +133,7 @@ impl SessionReportBuilder {
         cause: HookFailureCause,
     ) {
         observer.on_fail_open(&hook.name, phase, cause);
-        self.annotations.add_fail_open(phase, at, &hook.name, cause);
+        self.annotations.add_fail_open_annotation(phase, at, &hook.name, cause);
     }
 
     /// Adds the warnings and audit annotations of a valid response, up to their limits.

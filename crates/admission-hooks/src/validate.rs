@@ -68,7 +68,7 @@ pub(crate) async fn call_validating_hooks(
         return Err(HookRefusal::DeadlineExceeded);
     }
     let mut first_refusal = Ok(());
-    let outcomes = call_in_parallel(request, &selected, deadline).await;
+    let outcomes = call_hooks_in_parallel(request, &selected, deadline).await;
     for (call_index, (called, (outcome, duration))) in selected.iter().zip(outcomes).enumerate() {
         let (verdict, end) =
             evaluate_call_result(request, called, call_index, outcome, duration, report);
@@ -81,7 +81,7 @@ pub(crate) async fn call_validating_hooks(
 
 /// Calls all hooks, each in a task of its own, and waits for all of them. Dropping this future aborts
 /// all calls.
-async fn call_in_parallel(
+async fn call_hooks_in_parallel(
     request: &HookRequest<'_>,
     selected: &[SelectedHook<'_>],
     deadline: SessionDeadline,

@@ -115,7 +115,7 @@ pub fn configuration_warnings(
     new: &Tree,
     old: Option<&Tree>,
 ) -> Vec<ConfigurationWarning> {
-    configuration_warnings::find_warnings(kind, new, old)
+    configuration_warnings::find_configuration_warnings(kind, new, old)
 }
 
 /// Warns of webhooks whose `url` has an IP address that the server refuses to connect to: the server then

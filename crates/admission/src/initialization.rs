@@ -27,6 +27,6 @@ pub use initializers_on_create::{
 };
 pub use initializers_on_update::{InitializersOnUpdate, decide_initializers_on_update};
 pub use options::{
-    InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+    InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits,
 };
 pub use read_repair::{ReadRepair, repair_on_read};

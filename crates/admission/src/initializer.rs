@@ -21,7 +21,7 @@ pub struct Initializer {
     /// The effect on the object if the initializer does not act in time.
     pub failure_policy: FailurePolicy,
     /// The position of the initializer in the order in which initializers act.
-    pub ordering: InitializerOrdering,
+    pub initializer_ordering: InitializerOrdering,
 }
 
 /// The position of an initializer in the order in which initializers act.
@@ -54,7 +54,7 @@ impl Initializer {
             configuration_name: configuration_name.to_owned(),
             rules: rules.into_iter().map(Rule::read_for_initializer).collect(),
             failure_policy: FailurePolicy::read_v1alpha1(entry),
-            ordering: match read_string(entry, "orderingMode") {
+            initializer_ordering: match read_string(entry, "orderingMode") {
                 Some("Graph") => InitializerOrdering::Graph {
                     after: read_owned_strings(entry, "after"),
                     before: read_owned_strings(entry, "before"),

@@ -44,8 +44,9 @@ pub fn order_pending_initializers(matched: &[&Initializer]) -> PendingInitialize
             *position = at;
         }
     }
-    let is_graph =
-        matched.iter().any(|it| matches!(it.ordering, InitializerOrdering::Graph { .. }));
+    let is_graph = matched
+        .iter()
+        .any(|it| matches!(it.initializer_ordering, InitializerOrdering::Graph { .. }));
     let name = |idx: usize| matched.get(idx).map(|it| it.name.clone()).unwrap_or_default();
     let reversed = graph.predecessors();
     let after = |idx: usize| {
@@ -100,7 +101,7 @@ impl DependencyGraph {
         let place = |name: &String| places.get(name.as_str()).copied();
         let mut previous = None;
         for (idx, initializer) in initializers.iter().enumerate() {
-            match &initializer.ordering {
+            match &initializer.initializer_ordering {
                 InitializerOrdering::Sequential => {
                     if let Some(previous) = previous.replace(idx) {
                         graph.add_edge(previous, idx);

@@ -44,7 +44,7 @@ pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersi
 pub use initialization::{
     ExpiredInitializer, ExpiryAction, InitializeDenied, InitializerOptions, InitializerTimers,
     Initializers, InitializersOnCreate, InitializersOnUpdate, InitializersOrigin, ReadRepair,
-    WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax, copy_initializers,
+    WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits, copy_initializers,
     decide_initializers_on_create, decide_initializers_on_update, has_pending_initializers,
     normalize_initializers, repair_on_read, without_initializer,
 };

@@ -63,7 +63,7 @@ pub struct MatchConditions {
 struct MatchCondition {
     name: String,
     expression: String,
-    program: Result<Program, ConditionError>,
+    compiled_program: Result<Program, ConditionError>,
 }
 
 /// The result of evaluating all match conditions of a hook.
@@ -105,8 +105,8 @@ impl<'a> ConditionVariables<'a> {
     ) -> Self {
         Self {
             request: AdmissionRequest::new(requested, kind, resource),
-            object: converted.object.map(CelDocument::from_tree),
-            old_object: converted.old_object.map(CelDocument::from_tree),
+            object: converted.object.map(CelDocument::from_json_object),
+            old_object: converted.old_object.map(CelDocument::from_json_object),
         }
     }
 
@@ -145,10 +145,11 @@ impl MatchConditions {
         let conditions = conditions.into_iter().map(|(name, expression)| MatchCondition {
             name: name.to_owned(),
             expression: expression.to_owned(),
-            program: compiler.compile_stored_expression(expression),
+            compiled_program: compiler.compile_stored_expression(expression),
         });
         let conditions: Vec<_> = conditions.collect();
-        let programs = conditions.iter().filter_map(|condition| condition.program.as_ref().ok());
+        let programs =
+            conditions.iter().filter_map(|condition| condition.compiled_program.as_ref().ok());
         let uses_authorizer = programs.into_iter().any(|program| {
             program.reads_variable(AUTHORIZER_INDEX)
                 || program.reads_variable(REQUEST_RESOURCE_INDEX)
@@ -185,7 +186,7 @@ impl MatchConditions {
         let mut first_false = None;
         let mut errors = Vec::new();
         for condition in &self.conditions {
-            let program = match &condition.program {
+            let program = match &condition.compiled_program {
                 Ok(program) => program,
                 Err(error) => {
                     errors.push(format!("compilation error: {error}"));
@@ -215,7 +216,7 @@ impl MatchConditions {
         Ok(match first_false {
             Some(condition) => MatchConditionsResult::Exclude { condition },
             None if errors.is_empty() => MatchConditionsResult::Hold,
-            None => MatchConditionsResult::Fail(field_errors::aggregate(&errors)),
+            None => MatchConditionsResult::Fail(field_errors::aggregate_messages(&errors)),
         })
     }
 }
@@ -228,18 +229,18 @@ const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget
 #[derive(Debug)]
 pub(crate) struct ConditionCompiler {
     compile_budget: CompileBudget,
-    detail_bytes_left: usize,
+    error_detail_bytes_left: usize,
 }
 
 impl Default for ConditionCompiler {
     fn default() -> Self {
-        Self { compile_budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
+        Self { compile_budget: CompileBudget::default(), error_detail_bytes_left: DETAIL_BYTES_MAX }
     }
 }
 
 impl ConditionCompiler {
     /// The bytes of memory that the compiled regular expressions take.
-    pub(crate) fn pattern_bytes(&self) -> usize {
+    pub(crate) fn compiled_regex_bytes(&self) -> usize {
         self.compile_budget.compiled_pattern_bytes()
     }
 
@@ -280,8 +281,8 @@ impl ConditionCompiler {
     /// Returns the error in full, or cut if the messages so far are too long.
     fn truncate_detail(&mut self, mut error: ConditionError) -> ConditionError {
         let (ConditionError::Invalid(detail) | ConditionError::Internal(detail)) = &mut error;
-        match self.detail_bytes_left.checked_sub(detail.len()) {
-            Some(left) => self.detail_bytes_left = left,
+        match self.error_detail_bytes_left.checked_sub(detail.len()) {
+            Some(left) => self.error_detail_bytes_left = left,
             None if detail.len() > SHORT_DETAIL_BYTES_MAX => {
                 detail.truncate(detail.floor_char_boundary(SHORT_DETAIL_BYTES_MAX));
                 detail.push_str("...");

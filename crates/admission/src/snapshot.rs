@@ -18,7 +18,7 @@ pub struct Configuration {
     kind: ConfigurationKind,
     name: String,
     entries: ConfigurationEntries,
-    pattern_bytes: usize,
+    compiled_regex_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -46,17 +46,17 @@ impl Configuration {
                 let mut compiler = ConditionCompiler::default();
                 let read = |entry: &Tree| Arc::new(Hook::read(name, entry, &mut compiler));
                 let hooks = entries.into_iter().map(read).collect();
-                pattern_bytes = compiler.pattern_bytes();
+                pattern_bytes = compiler.compiled_regex_bytes();
                 ConfigurationEntries::Hooks(hooks)
             }
         };
-        Self { kind, name: name.to_owned(), entries: content, pattern_bytes }
+        Self { kind, name: name.to_owned(), entries: content, compiled_regex_bytes: pattern_bytes }
     }
 
     /// The bytes of memory that the compiled regular expressions in the match conditions take.
     #[must_use]
-    pub fn pattern_bytes(&self) -> usize {
-        self.pattern_bytes
+    pub fn compiled_regex_bytes(&self) -> usize {
+        self.compiled_regex_bytes
     }
 
     /// The kind of the object.

@@ -10,7 +10,7 @@ pub struct ContinueToken {
     /// The revision of the first page; `None` continues at the newest revision.
     pub revision: Option<u64>,
     /// The last key that was returned, below the prefix of the list. The next page begins after it.
-    pub after_key: String,
+    pub last_returned_key: String,
 }
 
 /// A continue token is invalid. The client sees the text after `invalid continue token: `.
@@ -54,7 +54,7 @@ impl ContinueToken {
         let wire = ContinueTokenJson {
             v: VERSION.into(),
             rv,
-            start: format!("{}\0", self.after_key).into(),
+            start: format!("{}\0", self.last_returned_key).into(),
         };
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&wire).unwrap_or_default())
     }
@@ -85,11 +85,12 @@ impl ContinueToken {
         if wire.start.is_empty() {
             return Err(ContinueTokenError::NoKey);
         }
-        let after_key = wire.start.strip_suffix('\0').unwrap_or(&wire.start);
-        if after_key.contains('\0') || after_key.split('/').any(|part| part == "..") {
+        let last_returned_key = wire.start.strip_suffix('\0').unwrap_or(&wire.start);
+        if last_returned_key.contains('\0') || last_returned_key.split('/').any(|part| part == "..")
+        {
             return Err(ContinueTokenError::OutsideKey);
         }
-        Ok(Self { revision, after_key: after_key.to_owned() })
+        Ok(Self { revision, last_returned_key: last_returned_key.to_owned() })
     }
 }
 
@@ -101,9 +102,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_given_out_is_read_back(revision in prop::option::of(1..i64::MAX as u64), after_key in "[a-z./-]{1,40}") {
-            prop_assume!(!after_key.split('/').any(|part| part == ".."));
-            let token = ContinueToken { revision, after_key };
+        fn what_is_given_out_is_read_back(revision in prop::option::of(1..i64::MAX as u64), last_returned_key in "[a-z./-]{1,40}") {
+            prop_assume!(!last_returned_key.split('/').any(|part| part == ".."));
+            let token = ContinueToken { revision, last_returned_key };
             prop_assert_eq!(ContinueToken::decode_token(&token.encode_token()), Ok(token));
         }
 

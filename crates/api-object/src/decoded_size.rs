@@ -18,7 +18,7 @@ pub fn count_json_values(json: &[u8], count_max: usize) -> usize {
     let mut bytes = json.iter();
     while let Some(byte) = bytes.next() {
         match byte {
-            b'"' => skip_text(&mut bytes),
+            b'"' => skip_json_string(&mut bytes),
             // Each member but the first follows a comma, and each first one the beginning of its list or object.
             b',' | b'[' | b'{' => {
                 n_values += 1;
@@ -33,7 +33,7 @@ pub fn count_json_values(json: &[u8], count_max: usize) -> usize {
 }
 
 /// Moves to the end of a text, whose quotation marks may be escaped.
-fn skip_text(bytes: &mut std::slice::Iter<'_, u8>) {
+fn skip_json_string(bytes: &mut std::slice::Iter<'_, u8>) {
     while let Some(byte) = bytes.next() {
         match byte {
             b'"' => return,

@@ -191,7 +191,7 @@ impl DeleteOptions {
 
     /// Reports whether the options say what happens to the dependents of the object.
     #[must_use]
-    pub fn has_propagation(&self) -> bool {
+    pub fn has_propagation_policy(&self) -> bool {
         self.propagation_policy.is_some() || self.orphan_dependents.is_some()
     }
 
@@ -345,7 +345,7 @@ mod tests {
             let options = options(sent.clone()).unwrap();
             let found = options.finalizers(object.as_object().unwrap(), true);
             assert_eq!(found, want, "{sent} {own:?}");
-            assert_eq!(options.has_propagation(), sent != json!({}));
+            assert_eq!(options.has_propagation_policy(), sent != json!({}));
         }
     }
 }

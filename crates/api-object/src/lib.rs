@@ -31,9 +31,9 @@ pub use format_timestamp::{format_rfc3339, format_rfc3339_micro};
 pub use group_version::{GroupKind, GroupResource, GroupVersion};
 pub use match_selector::{matches_fields, matches_labels};
 pub use metadata_lifecycle::{
-    SUFFIX_CHARS, check_and_set_namespace, duplicate_owners_warning, generate_name,
-    is_resource_version_set, keep_immutable_metadata, remove_duplicate_owners,
-    set_creation_metadata, uuid4, uuid4_ascii,
+    SUFFIX_CHARS, check_and_set_namespace, copy_immutable_metadata, duplicate_owners_warning,
+    format_uuid4, format_uuid4_ascii, generate_name, is_resource_version_set,
+    remove_duplicate_owners, set_creation_metadata,
 };
 pub use normalize_metadata::{MetadataTypeError, normalize_metadata};
 pub use object_tree::{

@@ -32,13 +32,13 @@ pub fn generate_name(prefix: &str, random: [u8; SUFFIX_CHARS]) -> String {
 
 /// A version 4 UUID from random bytes.
 #[must_use]
-pub fn uuid4(random: [u8; 16]) -> String {
-    uuid4_ascii(random).iter().copied().map(char::from).collect()
+pub fn format_uuid4(random: [u8; 16]) -> String {
+    format_uuid4_ascii(random).iter().copied().map(char::from).collect()
 }
 
 /// A version 4 UUID from random bytes, as ASCII characters and without an allocation.
 #[must_use]
-pub fn uuid4_ascii(mut random: [u8; 16]) -> [u8; 36] {
+pub fn format_uuid4_ascii(mut random: [u8; 16]) -> [u8; 36] {
     random[6] = (random[6] & 0x0f) | 0x40;
     random[8] = (random[8] & 0x3f) | 0x80;
     let mut text = [b'-'; 36];
@@ -109,7 +109,7 @@ pub fn is_resource_version_set(resource_version: &str) -> bool {
 
 /// Copies from the old object the members that updates can not change. A deletionTimestamp that the old
 /// object does not have is kept, so that the validation of the update refuses it.
-pub fn keep_immutable_metadata(new: &mut Tree, old: &Tree) {
+pub fn copy_immutable_metadata(new: &mut Tree, old: &Tree) {
     let former = metadata(old);
     let own = metadata_mut(new);
     let mut carry = |member: &str, is_forced: bool| {
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn uuids_say_their_version() {
-        assert_eq!(uuid4([0; 16]), "00000000-0000-4000-8000-000000000000");
-        assert_eq!(uuid4([255; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(format_uuid4([0; 16]), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(format_uuid4([255; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 
     #[test]
@@ -227,17 +227,17 @@ mod tests {
         let old = tree(json!({"uid": "u", "generation": 2, "creationTimestamp": "c"}));
         let mut new =
             tree(json!({"generation": 9, "creationTimestamp": "d", "labels": {"a": "b"}}));
-        keep_immutable_metadata(&mut new, &old);
+        copy_immutable_metadata(&mut new, &old);
         let want =
             json!({"labels": {"a": "b"}, "uid": "u", "generation": 2, "creationTimestamp": "c"});
         assert_eq!(new["metadata"], want);
         // An update can not change a deletionTimestamp, and only the server sets one.
         let marked = tree(json!({"deletionTimestamp": "d", "deletionGracePeriodSeconds": 0}));
         let mut new = tree(json!({"deletionTimestamp": "e"}));
-        keep_immutable_metadata(&mut new, &marked);
+        copy_immutable_metadata(&mut new, &marked);
         assert_eq!(new, marked);
         let mut new = marked.clone();
-        keep_immutable_metadata(&mut new, &tree(json!({})));
+        copy_immutable_metadata(&mut new, &tree(json!({})));
         assert_eq!(new, marked);
     }
 

@@ -139,7 +139,7 @@ impl Status {
     #[must_use]
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} not found", go_compat::quote(name));
-        Self::new(404, "NotFound", message, Some(details_for(resource, name)))
+        Self::new(404, "NotFound", message, Some(resource_details(resource, name)))
     }
 
     /// The resource or the subresource does not exist.
@@ -153,7 +153,7 @@ impl Status {
     #[must_use]
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} already exists", go_compat::quote(name));
-        Self::new(409, "AlreadyExists", message, Some(details_for(resource, name)))
+        Self::new(409, "AlreadyExists", message, Some(resource_details(resource, name)))
     }
 
     /// The object changed, or has another uid than the client expects.
@@ -161,7 +161,7 @@ impl Status {
     pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
         let name_quoted = go_compat::quote(name);
         let message = format!("Operation cannot be fulfilled on {resource} {name_quoted}: {why}");
-        Self::new(409, "Conflict", message, Some(details_for(resource, name)))
+        Self::new(409, "Conflict", message, Some(resource_details(resource, name)))
     }
 
     /// The object is invalid.
@@ -174,7 +174,8 @@ impl Status {
             message: error.message_without_path(),
             field: error.path.clone(),
         });
-        let rest = errors.omitted_summary().map(|message| Cause { message, ..Cause::default() });
+        let rest =
+            errors.omitted_errors_summary().map(|message| Cause { message, ..Cause::default() });
         let details = Details {
             name: name.to_owned(),
             group: kind.group.clone(),
@@ -193,7 +194,7 @@ impl Status {
             "" => format!("{resource} is forbidden: {why}"),
             _ => format!("{resource} {} is forbidden: {why}", go_compat::quote(name)),
         };
-        Self::new(403, "Forbidden", message, Some(details_for(resource, name)))
+        Self::new(403, "Forbidden", message, Some(resource_details(resource, name)))
     }
 
     /// A policy forbids a request for a non-resource path.
@@ -227,7 +228,7 @@ impl Status {
     pub fn method_not_supported(resource: &GroupResource, verb: &str) -> Self {
         let quoted = go_compat::quote(&resource.to_string());
         let message = format!("{verb} is not supported on resources of kind {quoted}");
-        Self::new(405, "MethodNotAllowed", message, Some(details_for(resource, "")))
+        Self::new(405, "MethodNotAllowed", message, Some(resource_details(resource, "")))
     }
 
     /// No response format that the client accepts is available.
@@ -302,7 +303,7 @@ impl Status {
             "The {operation} operation against {resource} could not be completed at this time, \
              please try again."
         );
-        let details = Details { retry_after_seconds: 2, ..details_for(resource, operation) };
+        let details = Details { retry_after_seconds: 2, ..resource_details(resource, operation) };
         Self::new(503, "ServiceUnavailable", message, Some(details))
     }
 
@@ -366,7 +367,7 @@ impl Status {
 /// Upper bound on the bytes of an invalid name in a message. Valid names are shorter.
 const NAME_BYTES_MAX: usize = 1024;
 
-fn details_for(resource: &GroupResource, name: &str) -> Details {
+fn resource_details(resource: &GroupResource, name: &str) -> Details {
     Details {
         name: name.to_owned(),
         group: resource.group.clone(),

@@ -52,7 +52,7 @@ pub(crate) struct BuiltInTable {
 /// The columns of a resource.
 #[must_use]
 pub fn table_columns(resource: &Resource) -> &[Column] {
-    match &resource.origin {
+    match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => built_in_table(row.rules).columns,
         ResourceOrigin::Custom(served) => &served.custom_table.columns,
     }
@@ -61,7 +61,7 @@ pub fn table_columns(resource: &Resource) -> &[Column] {
 /// The cells of one object: one value for each column of its resource.
 #[must_use]
 pub fn table_cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
-    match &resource.origin {
+    match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => (built_in_table(row.rules).make_cells)(tree, now),
         ResourceOrigin::Custom(served) => served.custom_table.custom_cells(tree, now),
     }

@@ -14,9 +14,9 @@ pub struct Discovery {
     /// The document of `/apis`: all groups except for the core group.
     pub groups: PublishedDocument,
     /// The aggregated discovery document of `/api`.
-    pub aggregated_core: PublishedDocument,
+    pub aggregated_core_document: PublishedDocument,
     /// The aggregated discovery document of `/apis`.
-    pub aggregated_groups: PublishedDocument,
+    pub aggregated_groups_document: PublishedDocument,
     documents_by_group: HashMap<String, GroupDocuments>,
 }
 
@@ -25,7 +25,7 @@ struct GroupDocuments {
     /// The document of `/apis/{group}`.
     group: PublishedDocument,
     /// The document of `/apis/{group}/{version}`, or of `/api/v1`.
-    versions: HashMap<String, PublishedDocument>,
+    documents_by_version: HashMap<String, PublishedDocument>,
 }
 
 impl Discovery {
@@ -39,8 +39,8 @@ impl Discovery {
             groups: PublishedDocument::new(&json!({
                 "kind": "APIGroupList", "apiVersion": "v1", "groups": list,
             })),
-            aggregated_core: aggregated_document(&core),
-            aggregated_groups: aggregated_document(&others),
+            aggregated_core_document: aggregated_document(&core),
+            aggregated_groups_document: aggregated_document(&others),
             documents_by_group: documents_by_group.collect(),
         }
     }
@@ -68,7 +68,7 @@ impl Discovery {
     /// The document of `/apis/{group}/{version}`, or of `/api/{version}` for the core group.
     #[must_use]
     pub fn version(&self, group: &str, version: &str) -> Option<&PublishedDocument> {
-        self.documents_by_group.get(group)?.versions.get(version)
+        self.documents_by_group.get(group)?.documents_by_version.get(version)
     }
 }
 
@@ -81,7 +81,7 @@ impl GroupDocuments {
         let versions = group.versions.iter();
         let versions =
             versions.map(|it| (it.version.clone(), resource_list_document(&group.name, it)));
-        Self { group: PublishedDocument::new(&tree), versions: versions.collect() }
+        Self { group: PublishedDocument::new(&tree), documents_by_version: versions.collect() }
     }
 }
 
@@ -217,7 +217,7 @@ fn add_short_names_and_categories(entry: &mut Value, resource: &Resource) {
 /// The verbs that discovery shows. A resource whose definition is being deleted has none that create or
 /// change objects.
 fn discovery_verbs(resource: &Resource) -> Verbs {
-    match &resource.origin {
+    match &resource.resource_origin {
         ResourceOrigin::Custom(served) if served.is_terminating => resource
             .verbs
             .without_verb(Verb::Create)

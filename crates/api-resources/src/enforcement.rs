@@ -19,7 +19,7 @@ const POD_SECURITY: &str = "pod-security.kubernetes.io/";
 
 /// The program that acts on the objects of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Enforcement {
+pub enum EnforcingComponent {
     /// This server enforces them.
     Enforced,
     /// Controllers, kubelets or network plugins act on them; this server stores them.
@@ -28,7 +28,7 @@ pub enum Enforcement {
     NotEnforced,
 }
 
-impl Enforcement {
+impl EnforcingComponent {
     /// The description in the table of `docs/kinds.md`.
     #[must_use]
     pub fn description(self) -> &'static str {
@@ -41,12 +41,12 @@ impl Enforcement {
 }
 
 /// Group, kind, enforcement, and a note for the table in `docs/kinds.md`.
-type EnforcementRow = (&'static str, &'static str, Enforcement, &'static str);
+type EnforcementRow = (&'static str, &'static str, EnforcingComponent, &'static str);
 
 const ANSWERED: &str = "answered at once and not stored";
 const NOTHING_MORE: &str = "";
 
-use Enforcement::{Enforced, NotEnforced, StoredForControllers};
+use EnforcingComponent::{Enforced, NotEnforced, StoredForControllers};
 
 /// Every built-in kind. A test compares it with what is served, and with `docs/kinds.md`.
 const TABLE: &[EnforcementRow] = &[
@@ -65,7 +65,7 @@ const TABLE: &[EnforcementRow] = &[
         "",
         "Node",
         StoredForControllers,
-        "the Node authorizer knows nodes by the pods that are bound to them; NodeRestriction limits what a node writes",
+        "the Node authorizer decides by the pods that are bound to a node, not by the Node object; NodeRestriction limits what a node writes",
     ),
     ("", "PersistentVolume", StoredForControllers, "the Node authorizer reads it"),
     ("", "PersistentVolumeClaim", StoredForControllers, NOTHING_MORE),
@@ -73,7 +73,7 @@ const TABLE: &[EnforcementRow] = &[
         "",
         "Pod",
         StoredForControllers,
-        "the Node authorizer reads it; which members may change is enforced",
+        "the Node authorizer reads it; the server enforces which fields of the spec may change",
     ),
     ("", "PodTemplate", StoredForControllers, NOTHING_MORE),
     ("", "ReplicationController", StoredForControllers, NOTHING_MORE),
@@ -88,7 +88,7 @@ const TABLE: &[EnforcementRow] = &[
         "",
         "Service",
         StoredForControllers,
-        "cluster addresses are given with `--service-cluster-ip-range`; webhooks are found by it",
+        "the server assigns cluster IPs with `--service-cluster-ip-range`, and finds webhooks through Services",
     ),
     ("", "ServiceAccount", Enforced, "tokens are issued for it and authenticate it"),
     ("apps", "ControllerRevision", StoredForControllers, NOTHING_MORE),
@@ -132,7 +132,7 @@ const TABLE: &[EnforcementRow] = &[
         "policy",
         "PodDisruptionBudget",
         StoredForControllers,
-        "an eviction heeds its status, which a controller writes",
+        "the server refuses evictions that its status does not allow; a controller writes the status",
     ),
     (
         "rbac.authorization.k8s.io",
@@ -190,11 +190,21 @@ const TABLE: &[EnforcementRow] = &[
         Enforced,
         "with `--admission-initializers-enabled`",
     ),
-    ("apiextensions.k8s.io", "CustomResourceDefinition", Enforced, "its resource is served"),
+    (
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+        Enforced,
+        "the server serves the custom resource",
+    ),
     ("scheduling.k8s.io", "PriorityClass", StoredForControllers, "no pod gets a priority from it"),
     ("coordination.k8s.io", "Lease", StoredForControllers, NOTHING_MORE),
     ("node.k8s.io", "RuntimeClass", StoredForControllers, "no pod gets an overhead from it"),
-    ("discovery.k8s.io", "EndpointSlice", StoredForControllers, "webhooks are found by it"),
+    (
+        "discovery.k8s.io",
+        "EndpointSlice",
+        StoredForControllers,
+        "the server finds webhooks through it",
+    ),
     ("resource.k8s.io", "DeviceClass", StoredForControllers, NOTHING_MORE),
     ("resource.k8s.io", "ResourceClaim", StoredForControllers, NOTHING_MORE),
     ("resource.k8s.io", "ResourceClaimTemplate", StoredForControllers, NOTHING_MORE),
@@ -204,25 +214,25 @@ const TABLE: &[EnforcementRow] = &[
         "flowcontrol.apiserver.k8s.io",
         "PriorityLevelConfiguration",
         Enforced,
-        "except that levels lend each other no seats",
+        "but levels lend each other no seats",
     ),
 ];
 
 /// The program that acts on the objects of a built-in resource; `None` for custom resources.
 #[must_use]
-pub fn enforcement(resource: &Resource) -> Option<Enforcement> {
-    enforcement_row(resource).map(|(_, _, enforcement, _)| *enforcement)
+pub fn enforcing_component(resource: &Resource) -> Option<EnforcingComponent> {
+    enforcement_row(resource).map(|(_, _, component, _)| *component)
 }
 
 fn enforcement_row(resource: &Resource) -> Option<&'static EnforcementRow> {
-    let ResourceOrigin::BuiltIn(_) = resource.origin else { return None };
+    let ResourceOrigin::BuiltIn(_) = resource.resource_origin else { return None };
     TABLE.iter().find(|(group, kind, ..)| (*group, *kind) == (&resource.group, &resource.kind))
 }
 
 /// The rows of the table in `docs/kinds.md`, in the order of discovery.
 #[must_use]
-pub fn enforcement_table() -> Vec<String> {
-    let registry = Registry::built_in();
+pub fn enforcement_table_rows() -> Vec<String> {
+    let registry = Registry::with_built_in_resources();
     let mut rows: Vec<String> = Vec::new();
     for resource in registry.resources() {
         let (group, kind) = (&resource.group, &resource.kind);
@@ -240,7 +250,7 @@ pub fn enforcement_table() -> Vec<String> {
 /// An object that requests something that this server does not enforce.
 #[derive(Debug)]
 pub struct UnenforcedObject {
-    /// The text for its author.
+    /// The text of the warning that the author of the object gets.
     pub warning: String,
     /// The field errors of the request; empty if the object requested the same before.
     pub errors: FieldErrors,
@@ -255,7 +265,7 @@ pub fn find_unenforced_rule(
     new: &Tree,
     old: Option<&Tree>,
 ) -> Option<UnenforcedObject> {
-    let (_, kind, enforcement, note) = enforcement_row(resource)?;
+    let (_, kind, component, note) = enforcement_row(resource)?;
     let mut errors = FieldErrors::new();
     if resource.group.is_empty() && *kind == "Namespace" {
         let mut labels = pod_security_labels(new).map(|(key, _)| key.as_str()).peekable();
@@ -274,7 +284,7 @@ pub fn find_unenforced_rule(
     if resource.group == manifests::flow_control::GROUP {
         return find_seat_lending(new, old);
     }
-    if *enforcement != NotEnforced {
+    if *component != NotEnforced {
         return None;
     }
     let warning = format!("{UNENFORCED_PREFIX}{kind}: {note}");

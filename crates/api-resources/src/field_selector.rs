@@ -43,6 +43,7 @@ const EVENT: &[&str] = &[
 /// The fields by which lists of a built-in kind can be filtered, besides name and namespace; `None` if it has none.
 fn kind_selector_fields(rules: KindRules) -> Option<&'static [&'static str]> {
     match rules {
+        KindRules::CertificateSigningRequest => Some(&["spec.signerName"]),
         KindRules::Pod => Some(POD),
         KindRules::Event => Some(EVENT),
         KindRules::Secret => Some(&["type"]),
@@ -82,11 +83,17 @@ pub fn check_field_selector(
 }
 
 fn check_selector_field(resource: &Resource, field: &str) -> Result<(), FieldSelectorError> {
-    let lacks_namespace = resource.is_custom() && !resource.is_namespaced();
+    let lacks_namespace = match &resource.resource_origin {
+        ResourceOrigin::BuiltIn(row) => matches!(
+            row.rules,
+            KindRules::CertificateSigningRequest | KindRules::Namespace | KindRules::Node
+        ),
+        ResourceOrigin::Custom(_) => !resource.is_namespaced(),
+    };
     if COMMON.contains(&field) && !(lacks_namespace && field == "metadata.namespace") {
         return Ok(());
     }
-    let is_own = match &resource.origin {
+    let is_own = match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => match kind_selector_fields(row.rules) {
             Some(fields) => fields.contains(&field),
             None => {
@@ -106,7 +113,7 @@ fn check_selector_field(resource: &Resource, field: &str) -> Result<(), FieldSel
 /// The value of a field of an object; empty if the object does not have it.
 #[must_use]
 pub fn selector_field_value<'t>(resource: &Resource, tree: &'t Tree, field: &str) -> Cow<'t, str> {
-    match &resource.origin {
+    match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => built_in_field_value(row.rules, tree, field),
         ResourceOrigin::Custom(_) if COMMON.contains(&field) => value_at_field_path(tree, field),
         ResourceOrigin::Custom(_) => {

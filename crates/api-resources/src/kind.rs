@@ -41,7 +41,7 @@ use serde_json::Value;
 use self::immutable_fields::ImmutableField;
 use crate::custom_resources;
 use crate::resource::{Resource, ResourceOrigin};
-use crate::schema::{Schema, WrongTypeError, check_types, prune};
+use crate::schema::{Schema, WrongTypeError, check_types, prune_unknown_fields};
 
 /// A value of an object has another type than its field. The text is that of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -256,7 +256,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
 }
 
 /// Reports whether a create stores the status that the client sends.
-pub(crate) fn keeps_status_on_create(resource: &Resource) -> bool {
+pub(crate) fn keeps_client_status_on_create(resource: &Resource) -> bool {
     kind_rules(resource) == KindRules::Node
 }
 
@@ -264,7 +264,7 @@ pub(crate) fn keeps_status_on_create(resource: &Resource) -> bool {
 #[must_use]
 pub fn deletion_warning(resource: &Resource, options: &DeleteOptions) -> Option<&'static str> {
     let is_job = (resource.group.as_str(), resource.plural.as_str()) == ("batch", "jobs");
-    (is_job && !options.has_propagation()).then_some(
+    (is_job && !options.has_propagation_policy()).then_some(
         "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
          them or set propagationPolicy=Orphan to suppress this warning",
     )
@@ -319,7 +319,7 @@ fn non_empty_member<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
 }
 
 pub(crate) fn kind_rules(resource: &Resource) -> KindRules {
-    match &resource.origin {
+    match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => row.rules,
         ResourceOrigin::Custom(_) => KindRules::None,
     }
@@ -327,7 +327,7 @@ pub(crate) fn kind_rules(resource: &Resource) -> KindRules {
 
 /// Removes unknown fields, and refuses values of the wrong type.
 fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
-    let ResourceOrigin::BuiltIn(row) = &resource.origin else { return Ok(()) };
+    let ResourceOrigin::BuiltIn(row) = &resource.resource_origin else { return Ok(()) };
     let fitted = match (row.rules, row.schema) {
         // The controllers of these kinds validate and complete them; the schema is for clients.
         (KindRules::Configuration(kind), _) => {
@@ -349,7 +349,7 @@ fn conform_fields_to_schema(schema: &Schema, tree: &mut Tree) -> Result<(), Wron
     let common: Vec<(String, Value)> =
         COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();
     let mut rest = std::mem::take(tree);
-    prune(schema, &mut rest);
+    prune_unknown_fields(schema, &mut rest);
     tree.extend(common);
     tree.extend(rest);
     Ok(())

@@ -13,7 +13,7 @@
 mod resource;
 mod verb;
 
-mod built_in;
+mod built_in_resources;
 mod custom_resources;
 mod registry;
 mod resource_name;
@@ -40,7 +40,7 @@ mod storage_key;
 mod json_members;
 
 pub use admission_names::{equivalent_resources, group_version_resource, kind_of_written_object};
-pub use built_in::BuiltInResource;
+pub use built_in_resources::BuiltInResource;
 pub use columns::{Column, table_cells, table_columns};
 pub use complete_object::{complete_new_object, complete_updated_object};
 pub use custom_resources::{
@@ -50,8 +50,8 @@ pub use custom_resources::{
 };
 pub use discovery::Discovery;
 pub use enforcement::{
-    Enforcement, UNENFORCED_PREFIX, UnenforcedObject, enforcement, enforcement_table,
-    find_unenforced_rule,
+    EnforcingComponent, UNENFORCED_PREFIX, UnenforcedObject, enforcement_table_rows,
+    enforcing_component, find_unenforced_rule,
 };
 pub use field_selector::{FieldSelectorError, check_field_selector, selector_field_value};
 pub use kind::{
@@ -68,8 +68,11 @@ pub use resource_name::{
     DiscoveredNames, ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError,
     ResourceNameTable, UnknownVerb, VerbTarget, check_verb, qualified_name,
 };
-pub use scale::{ObjectScale, ReplicaPaths, ScaleError, scale_kind, scale_of, set_replicas};
+pub use scale::{
+    ObjectScale, ReplicaPaths, ScaleError, scale_of_object, scale_resource, set_replicas,
+};
 pub use storage_key::{
-    DEFAULT_PREFIX, definition_key_prefix, list_key_prefix, names_in_key, object_key, tenant_of_key,
+    DEFAULT_PREFIX, definition_key_prefix, list_key_prefix, namespace_and_name_in_key, object_key,
+    tenant_of_key,
 };
 pub use verb::{Verb, Verbs};

@@ -141,7 +141,7 @@ fn operation_json(resource: &Resource, verb: Verb) -> Value {
         members.insert("parameters".to_owned(), WRITE_PARAMETERS.map(parameter).to_vec().into());
     }
     if verb == Verb::Patch {
-        let types: &[&str] = match resource.origin {
+        let types: &[&str] = match resource.resource_origin {
             ResourceOrigin::BuiltIn(_) => &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH],
             ResourceOrigin::Custom(_) => &[JSON_PATCH, MERGE_PATCH],
         };

@@ -6,7 +6,7 @@ use api_object::Tree;
 use foldhash::{HashMap, HashMapExt};
 use persistent::Map;
 
-use crate::built_in::TABLE;
+use crate::built_in_resources::TABLE;
 use crate::custom_resources::DefinedResources;
 use crate::discovery::Discovery;
 use crate::openapi::OpenApi;
@@ -73,7 +73,7 @@ pub struct DefinitionChange {
 /// The built-in groups, which every registry has at the same places.
 struct BuiltInGroups {
     groups: Vec<Arc<Group>>,
-    group_positions: HashMap<String, usize>,
+    positions_by_group_name: HashMap<String, usize>,
 }
 
 static BUILT_IN: LazyLock<BuiltInGroups> = LazyLock::new(|| {
@@ -90,13 +90,16 @@ static BUILT_IN: LazyLock<BuiltInGroups> = LazyLock::new(|| {
             group.insert(Arc::new(resource));
         }
     }
-    BuiltInGroups { groups: groups.into_iter().map(Arc::new).collect(), group_positions: places }
+    BuiltInGroups {
+        groups: groups.into_iter().map(Arc::new).collect(),
+        positions_by_group_name: places,
+    }
 });
 
 impl Registry {
     /// The registry of the built-in resources only.
     #[must_use]
-    pub fn built_in() -> Self {
+    pub fn with_built_in_resources() -> Self {
         Self::of(BUILT_IN.groups.clone())
     }
 
@@ -108,7 +111,7 @@ impl Registry {
             let new = Some(Arc::new(DefinedResources::read(tree)));
             DefinitionChange { old_resources: None, new_resources: new }
         });
-        Self::built_in().with_definition_changes(changes)
+        Self::with_built_in_resources().with_definition_changes(changes)
     }
 
     /// Returns the next registry after some definitions have changed, and for each of them that should add
@@ -131,7 +134,7 @@ impl Registry {
             }
             let Some(new) = new else { continue };
             let mut fault = |why: &str| faults.push((new.name.clone(), why.to_owned()));
-            if let Some(why) = new.fault {
+            if let Some(why) = new.definition_fault {
                 fault(why);
             }
             for resource in &new.resources {
@@ -216,7 +219,7 @@ impl Registry {
     /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and
     /// the others follow in the order of their names.
     fn group_position(&self, name: &str) -> Result<usize, usize> {
-        if let Some(at) = BUILT_IN.group_positions.get(name) {
+        if let Some(at) = BUILT_IN.positions_by_group_name.get(name) {
             return Ok(*at);
         }
         let n_built_in = BUILT_IN.groups.len();

@@ -5,7 +5,7 @@ use field_errors::{
     dns1123_label_faults, dns1123_subdomain_faults, mask_trailing_dash, path_segment_faults,
 };
 
-use crate::built_in::BuiltInResource;
+use crate::built_in_resources::BuiltInResource;
 use crate::custom_resources::ServedVersion;
 use crate::scale::ReplicaPaths;
 use crate::verb::{Verb, Verbs};
@@ -50,7 +50,7 @@ pub struct Resource {
     /// The path of its objects in the store, below the prefix of the store; `None` if they are not stored.
     pub storage_path: Option<String>,
     /// Whether it is built in or defined by a CustomResourceDefinition.
-    pub origin: ResourceOrigin,
+    pub resource_origin: ResourceOrigin,
 }
 
 /// Whether objects are namespaced.
@@ -162,12 +162,12 @@ impl Resource {
     /// Reports whether a CustomResourceDefinition defines the resource.
     #[must_use]
     pub fn is_custom(&self) -> bool {
-        matches!(self.origin, ResourceOrigin::Custom(_))
+        matches!(self.resource_origin, ResourceOrigin::Custom(_))
     }
 
     /// The paths of replicas in the objects of a custom resource, if its definition declares the subresource `scale`.
     pub(crate) fn replica_paths(&self) -> Option<&ReplicaPaths> {
-        match &self.origin {
+        match &self.resource_origin {
             ResourceOrigin::Custom(served) => served.replica_paths.as_ref(),
             ResourceOrigin::BuiltIn(_) => None,
         }

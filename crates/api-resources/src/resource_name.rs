@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use api_object::{GroupResource, Tree};
 
-use self::named_resource::{NameOrigin, NamedResource, Subresources};
+use self::named_resource::{KnownSubresources, NameOrigin, NamedResource};
 use crate::registry::Registry;
 use crate::resource::Scope;
 
@@ -46,7 +46,7 @@ pub struct ResourceNameTable {
     /// In the order of preference: that of discovery, which kubectl prefers too.
     named_resources: Vec<NamedResource>,
     /// The place of each group and plural in `named_resources`.
-    row_positions: HashMap<(String, String), usize>,
+    positions_by_group_and_plural: HashMap<(String, String), usize>,
     /// API groups whose resources another server defines, so that every name in them may exist.
     external_groups: Vec<String>,
 }
@@ -85,7 +85,7 @@ pub struct ResolvedResource {
     /// Whether objects are namespaced; `None` if the table does not know the resource, as for `*`.
     pub scope: Option<Scope>,
     /// Resources of other groups that the name also stands for. kubectl prefers the resolved one.
-    pub other_matches: Vec<GroupResource>,
+    pub other_matching_resources: Vec<GroupResource>,
 }
 
 /// A name stands for no resource, or for several.
@@ -204,12 +204,12 @@ impl ResourceName {
         if text.ends_with('/') || full.ends_with('.') {
             return Err(ParseResourceNameError::MissingPart);
         }
-        let group = group.map(without_version).map(str::to_owned);
+        let group = group.map(strip_version_prefix).map(str::to_owned);
         Ok(Self { name: name.to_owned(), group, subresource: subresource.to_owned() })
     }
 
     /// The name with its group, as the user wrote them.
-    fn qualified_as_written(&self) -> String {
+    fn qualified_name_as_written(&self) -> String {
         match &self.group {
             None => self.name.clone(),
             Some(group) => format!("{}.{group}", self.name),
@@ -224,13 +224,13 @@ impl ResourceName {
             plural: self.name.clone(),
             subresource: self.subresource.clone(),
             scope: None,
-            other_matches: Vec::new(),
+            other_matching_resources: Vec::new(),
         }
     }
 }
 
 /// Removes a leading version: `v1.apps` is the group `apps`, and `v1` alone the core group.
-fn without_version(group: &str) -> &str {
+fn strip_version_prefix(group: &str) -> &str {
     let (first, rest) = group.split_once('.').unwrap_or((group, ""));
     let digits = first.strip_prefix('v').unwrap_or_default();
     let is_version = digits.starts_with(|c: char| c.is_ascii_digit())
@@ -239,7 +239,8 @@ fn without_version(group: &str) -> &str {
 }
 
 static KUBERNETES: LazyLock<ResourceNameTable> = LazyLock::new(|| {
-    let mut table = ResourceNameTable::registry_resource_names(&Registry::built_in());
+    let mut table =
+        ResourceNameTable::registry_resource_names(&Registry::with_built_in_resources());
     kubernetes_resources::add_unserved_resources(&mut table);
     table
 });
@@ -283,13 +284,13 @@ impl ResourceNameTable {
 
     /// Adds a resource that a cluster describes. Of several resources with one name, the first that is added is meant,
     /// as for kubectl; the others are found with their group.
-    pub fn add_discovered(&mut self, names: DiscoveredNames) {
+    pub fn add_discovered_resource(&mut self, names: DiscoveredNames) {
         let is_first = !self
             .named_resources
             .iter()
             .any(|own| own.plural == names.plural && own.group != names.group);
         self.add_named_resource(NamedResource {
-            origin: match is_first {
+            resource_origin: match is_first {
                 true => NameOrigin::BuiltIn,
                 false => NameOrigin::OnlyWithGroup,
             },
@@ -302,7 +303,7 @@ impl ResourceNameTable {
             kind: names.kind,
             short_names: names.short_names,
             scope: if names.is_namespaced { Scope::Namespaced } else { Scope::Cluster },
-            subresources: Subresources::Known(names.subresources),
+            subresources: KnownSubresources::Known(names.subresources),
         });
     }
 
@@ -356,15 +357,15 @@ impl ResourceNameTable {
                     ..name.to_literal_resource()
                 }),
                 _ => Err(ResourceNameError::UnknownResource {
-                    name: name.qualified_as_written(),
+                    name: name.qualified_name_as_written(),
                     nearest: self.nearest_name(name),
                 }),
             };
         };
-        if first.origin == NameOrigin::Custom && !others.is_empty() {
+        if first.resource_origin == NameOrigin::Custom && !others.is_empty() {
             let candidates = candidates.iter().map(|row| row.group_resource()).collect();
             return Err(ResourceNameError::AmbiguousName {
-                name: name.qualified_as_written(),
+                name: name.qualified_name_as_written(),
                 candidates,
             });
         }
@@ -378,7 +379,7 @@ impl ResourceNameTable {
             plural: first.plural.clone(),
             subresource: name.subresource.clone(),
             scope: Some(first.scope),
-            other_matches: others.iter().map(|row| row.group_resource()).collect(),
+            other_matching_resources: others.iter().map(|row| row.group_resource()).collect(),
         })
     }
 
@@ -409,9 +410,9 @@ impl ResourceNameTable {
     fn find_candidates(&self, name: &ResourceName) -> Vec<&NamedResource> {
         let lower = name.name.to_ascii_lowercase();
         match name.group.as_deref() {
-            None | Some(WILDCARD) => {
-                self.find_named_in_groups(&lower, |row| row.origin != NameOrigin::OnlyWithGroup)
-            }
+            None | Some(WILDCARD) => self.find_named_in_groups(&lower, |row| {
+                row.resource_origin != NameOrigin::OnlyWithGroup
+            }),
             Some(group) => {
                 let group = group.to_ascii_lowercase();
                 if let Some(row) = self.find_named_resource(&group, &lower) {
@@ -433,7 +434,7 @@ impl ResourceNameTable {
         lower: &str,
         is_in_groups: impl Fn(&NamedResource) -> bool,
     ) -> Vec<&NamedResource> {
-        let is_custom = |row: &&NamedResource| row.origin == NameOrigin::Custom;
+        let is_custom = |row: &&NamedResource| row.resource_origin == NameOrigin::Custom;
         let has_short = |row: &NamedResource| row.short_names.iter().any(|own| own == lower);
         let rows = || self.named_resources.iter().filter(|row| is_in_groups(row));
         let mut found: Vec<_> = rows().filter(|row| row.has_long_name(lower)).collect();
@@ -451,7 +452,8 @@ impl ResourceNameTable {
     }
 
     fn find_named_resource(&self, group: &str, plural: &str) -> Option<&NamedResource> {
-        self.named_resources.get(*self.row_positions.get(&(group.to_owned(), plural.to_owned()))?)
+        self.named_resources
+            .get(*self.positions_by_group_and_plural.get(&(group.to_owned(), plural.to_owned()))?)
     }
 
     fn is_known_group(&self, group: &str) -> bool {
@@ -464,7 +466,7 @@ impl ResourceNameTable {
 
     fn add_named_resource(&mut self, row: NamedResource) {
         let place = *self
-            .row_positions
+            .positions_by_group_and_plural
             .entry((row.group.clone(), row.plural.clone()))
             .or_insert(self.named_resources.len());
         match self.named_resources.get_mut(place) {
@@ -478,8 +480,10 @@ impl ResourceNameTable {
     /// name in the nearest group.
     fn nearest_name(&self, name: &ResourceName) -> Option<String> {
         let Some(group) = name.group.as_deref().filter(|group| *group != WILDCARD) else {
-            let rows =
-                self.named_resources.iter().filter(|row| row.origin != NameOrigin::OnlyWithGroup);
+            let rows = self
+                .named_resources
+                .iter()
+                .filter(|row| row.resource_origin != NameOrigin::OnlyWithGroup);
             let nearest = field_errors::nearest_word(
                 &name.name,
                 rows.flat_map(NamedResource::long_names).take(COMPARED_NAMES_MAX),
@@ -500,7 +504,7 @@ impl ResourceNameTable {
             field_errors::nearest_word(group, others.iter().map(|row| row.group.as_str()));
         let row = match nearest_group {
             Some(nearest) => others.into_iter().find(|row| row.group == nearest),
-            None => others.into_iter().find(|row| row.origin != NameOrigin::OnlyWithGroup),
+            None => others.into_iter().find(|row| row.resource_origin != NameOrigin::OnlyWithGroup),
         };
         row.map(|row| qualified_name(&row.group_resource()))
     }

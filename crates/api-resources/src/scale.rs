@@ -8,7 +8,7 @@ use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::built_in::SCALE;
+use crate::built_in_resources::SCALE;
 use crate::columns::{labels_text, selector_text};
 use crate::json_members::{integer_member, string_member, value_at_path};
 use crate::resource::Resource;
@@ -16,33 +16,33 @@ use crate::resource::Resource;
 /// The paths in the objects of a custom resource, as its definition writes them, such as `.spec.replicas`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaPaths {
-    spec_replicas: String,
-    status_replicas: String,
-    label_selector: Option<String>,
+    spec_replicas_path: String,
+    status_replicas_path: String,
+    label_selector_path: Option<String>,
 }
 
 /// The Scale of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectScale {
     /// The Scale. It has no `spec.replicas` if the object has none, or if they are 0.
-    pub tree: Tree,
+    pub scale_tree: Tree,
     /// The path of the replicas if the object has nothing there.
-    pub missing_replicas: Option<String>,
+    pub missing_replicas_path: Option<String>,
 }
 
 /// A value in an object has another type than its field in a Scale. The text is that of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path} accessor error: {value} is of the type {found}, expected {expected}")]
+#[error("{path} accessor error: {value} is of the type {found_type}, expected {expected_type}")]
 pub struct ScaleError {
     path: String,
     value: String,
-    found: &'static str,
-    expected: &'static str,
+    found_type: &'static str,
+    expected_type: &'static str,
 }
 
 /// The kind of a Scale in the form of a resource, for messages and tables.
 #[must_use]
-pub fn scale_kind() -> Arc<Resource> {
+pub fn scale_resource() -> Arc<Resource> {
     static KIND: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(SCALE.resource()));
     Arc::clone(&KIND)
 }
@@ -51,14 +51,14 @@ pub fn scale_kind() -> Arc<Resource> {
 ///
 /// # Errors
 /// A value at a path that a definition declares has the wrong type.
-pub fn scale_of(resource: &Resource, object: &Tree) -> Result<ObjectScale, ScaleError> {
+pub fn scale_of_object(resource: &Resource, object: &Tree) -> Result<ObjectScale, ScaleError> {
     let member = |name: &str| object.get(name).unwrap_or(&Value::Null);
     let (spec, status) = (member("spec"), member("status"));
     let (desired, current, selector) = match resource.replica_paths() {
         Some(paths) => (
-            integer_at(object, &paths.spec_replicas)?,
-            integer_at(object, &paths.status_replicas)?.unwrap_or_default(),
-            paths.selector_of(object)?,
+            integer_at_path(object, &paths.spec_replicas_path)?,
+            integer_at_path(object, &paths.status_replicas_path)?.unwrap_or_default(),
+            paths.read_label_selector(object)?,
         ),
         None => {
             let selector = match resource.kind.as_str() {
@@ -92,7 +92,10 @@ pub fn scale_of(resource: &Resource, object: &Tree) -> Result<ObjectScale, Scale
     tree.insert("spec".to_owned(), scale_spec.into());
     tree.insert("status".to_owned(), scale_status.into());
     let missing_path = resource.replica_paths().filter(|_| desired.is_none());
-    Ok(ObjectScale { tree, missing_replicas: missing_path.map(|own| own.spec_replicas.clone()) })
+    Ok(ObjectScale {
+        scale_tree: tree,
+        missing_replicas_path: missing_path.map(|own| own.spec_replicas_path.clone()),
+    })
 }
 
 const SCALE_KIND: &str = "Scale";
@@ -100,8 +103,8 @@ const SCALE_API_VERSION: &str = "autoscaling/v1";
 
 /// Sets the replicas that an object asks for.
 pub fn set_replicas(resource: &Resource, object: &mut Tree, replicas: i64) {
-    let path = resource.replica_paths().map_or(".spec.replicas", |own| &own.spec_replicas);
-    let mut members = path_members(path).peekable();
+    let path = resource.replica_paths().map_or(".spec.replicas", |own| &own.spec_replicas_path);
+    let mut members = split_path_members(path).peekable();
     let mut tree = object;
     while let Some(member) = members.next() {
         if members.peek().is_none() {
@@ -119,30 +122,32 @@ impl ReplicaPaths {
             Some(string_member(scale, member).to_owned()).filter(|path| !path.is_empty())
         };
         Some(Self {
-            spec_replicas: path("specReplicasPath")?,
-            status_replicas: path("statusReplicasPath")?,
-            label_selector: path("labelSelectorPath"),
+            spec_replicas_path: path("specReplicasPath")?,
+            status_replicas_path: path("statusReplicasPath")?,
+            label_selector_path: path("labelSelectorPath"),
         })
     }
 
-    fn selector_of(&self, object: &Tree) -> Result<String, ScaleError> {
-        let Some(path) = &self.label_selector else { return Ok(String::new()) };
-        match find(object, path)? {
+    fn read_label_selector(&self, object: &Tree) -> Result<String, ScaleError> {
+        let Some(path) = &self.label_selector_path else { return Ok(String::new()) };
+        match find_value_at_path(object, path)? {
             None => Ok(String::new()),
             Some(Value::String(selector)) => Ok(selector.clone()),
-            Some(other) => Err(wrong_type(path_members(path), other, "string")),
+            Some(other) => Err(wrong_type_error(split_path_members(path), other, "string")),
         }
     }
 
     /// Validates the replicas that an object asks for.
     pub(crate) fn validate_spec(&self, object: &Tree, errors: &mut FieldErrors) {
-        validate_replicas(object, &self.spec_replicas, errors);
+        validate_replicas(object, &self.spec_replicas_path, errors);
     }
 
     /// Validates the replicas that an object has, and the selector of their pods.
     pub(crate) fn validate_status(&self, object: &Tree, errors: &mut FieldErrors) {
-        validate_replicas(object, &self.status_replicas, errors);
-        if let (Err(error), Some(path)) = (self.selector_of(object), &self.label_selector) {
+        validate_replicas(object, &self.status_replicas_path, errors);
+        if let (Err(error), Some(path)) =
+            (self.read_label_selector(object), &self.label_selector_path)
+        {
             errors.push(FieldPath::root(path).invalid("", &error.to_string()));
         }
     }
@@ -150,7 +155,7 @@ impl ReplicaPaths {
 
 fn validate_replicas(object: &Tree, path: &str, errors: &mut FieldErrors) {
     let root = FieldPath::root(path);
-    match integer_at(object, path) {
+    match integer_at_path(object, path) {
         Err(error) => errors.push(root.invalid(0, &error.to_string())),
         Ok(Some(replicas @ ..0)) => {
             let value = BadValue::Json(replicas.to_string());
@@ -166,25 +171,25 @@ fn validate_replicas(object: &Tree, path: &str, errors: &mut FieldErrors) {
 }
 
 /// The whole number at a path; `None` if nothing is there.
-fn integer_at(object: &Tree, path: &str) -> Result<Option<i64>, ScaleError> {
-    let Some(value) = find(object, path)? else { return Ok(None) };
+fn integer_at_path(object: &Tree, path: &str) -> Result<Option<i64>, ScaleError> {
+    let Some(value) = find_value_at_path(object, path)? else { return Ok(None) };
     match value.as_i64() {
         Some(number) => Ok(Some(number)),
-        None => Err(wrong_type(path_members(path), value, "int64")),
+        None => Err(wrong_type_error(split_path_members(path), value, "int64")),
     }
 }
 
 /// Finds the value at a path; `None` if it or an object around it is absent.
-fn find<'t>(object: &'t Tree, path: &str) -> Result<Option<&'t Value>, ScaleError> {
+fn find_value_at_path<'t>(object: &'t Tree, path: &str) -> Result<Option<&'t Value>, ScaleError> {
     let mut found: Option<&Value> = None;
-    for (idx, member) in path_members(path).enumerate() {
+    for (idx, member) in split_path_members(path).enumerate() {
         let next = match found {
             None => object.get(member),
             Some(Value::Object(inner)) => inner.get(member),
             Some(Value::Null) => return Ok(None),
             Some(other) => {
-                let members = path_members(path).take(idx);
-                return Err(wrong_type(members, other, "map[string]interface{}"));
+                let members = split_path_members(path).take(idx);
+                return Err(wrong_type_error(members, other, "map[string]interface{}"));
             }
         };
         match next {
@@ -195,30 +200,36 @@ fn find<'t>(object: &'t Tree, path: &str) -> Result<Option<&'t Value>, ScaleErro
     Ok(found)
 }
 
-fn path_members(path: &str) -> std::str::Split<'_, char> {
+fn split_path_members(path: &str) -> std::str::Split<'_, char> {
     path.strip_prefix('.').unwrap_or(path).split('.')
 }
 
-fn wrong_type<'p>(
+fn wrong_type_error<'p>(
     members: impl Iterator<Item = &'p str>,
     value: &Value,
     expected: &'static str,
 ) -> ScaleError {
     let path = members.fold(String::new(), |path, member| path + "." + member);
-    ScaleError { path, value: go_text(value), found: go_type(value), expected }
+    ScaleError {
+        path,
+        value: format_like_go(value),
+        found_type: go_type_name(value),
+        expected_type: expected,
+    }
 }
 
 /// A value as Go prints it with `%v`.
-fn go_text(value: &Value) -> String {
+fn format_like_go(value: &Value) -> String {
     let joined = |texts: Vec<String>| texts.join(" ");
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Number(value) => value.to_string(),
         Value::String(value) => value.clone(),
-        Value::Array(items) => format!("[{}]", joined(items.iter().map(go_text).collect())),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(format_like_go).collect())),
         Value::Object(members) => {
-            let text = |(name, value): (&String, &Value)| format!("{name}:{}", go_text(value));
+            let text =
+                |(name, value): (&String, &Value)| format!("{name}:{}", format_like_go(value));
             let mut texts: Vec<String> = members.iter().map(text).collect();
             texts.sort_unstable();
             format!("map[{}]", joined(texts))
@@ -226,7 +237,7 @@ fn go_text(value: &Value) -> String {
     }
 }
 
-fn go_type(value: &Value) -> &'static str {
+fn go_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
@@ -244,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    fn tree(value: Value) -> Tree {
+    fn scale_tree(value: Value) -> Tree {
         match value {
             Value::Object(tree) => tree,
             other => panic!("no object: {other}"),
@@ -294,7 +305,7 @@ mod tests {
             ),
         ] {
             let mut errors = FieldErrors::new();
-            let object = tree(object);
+            let object = scale_tree(object);
             paths().validate_spec(&object, &mut errors);
             paths().validate_status(&object, &mut errors);
             assert_eq!(errors.to_string(), want, "{object:?}");
@@ -303,10 +314,12 @@ mod tests {
 
     #[test]
     fn selectors_of_workloads() {
-        let registry = crate::Registry::built_in();
+        let registry = crate::Registry::with_built_in_resources();
         let scale = |group: &str, plural: &str, spec: Value| {
             let resource = registry.resource(group, "v1", plural).unwrap();
-            Value::Object(scale_of(resource, &tree(json!({"spec": spec}))).unwrap().tree)
+            Value::Object(
+                scale_of_object(resource, &scale_tree(json!({"spec": spec}))).unwrap().scale_tree,
+            )
         };
         let selector = json!({"matchLabels": {"b": "1"}, "matchExpressions": [
             {"key": "a", "operator": "In", "values": ["y", "x"]},

@@ -27,7 +27,7 @@ pub(crate) use extensions_schema::CUSTOM_RESOURCE_DEFINITION;
 pub(crate) use flow_control_schema::{FLOW_SCHEMA, PRIORITY_LEVEL_CONFIGURATION};
 pub(crate) use meta_schema::OBJECT_META;
 pub(crate) use rbac_schema::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
-pub(crate) use type_check::{WrongTypeError, check_types, prune};
+pub(crate) use type_check::{WrongTypeError, check_types, prune_unknown_fields};
 
 /// The schema of an object with named fields.
 ///
@@ -90,11 +90,11 @@ impl Schema {
         Self { name, description, fields, is_atomic: false, is_incomplete: false }
     }
 
-    const fn atomic_map(self) -> Self {
+    const fn as_atomic_map(self) -> Self {
         Self { is_atomic: true, ..self }
     }
 
-    const fn marked_incomplete(self) -> Self {
+    const fn mark_incomplete(self) -> Self {
         Self { is_incomplete: true, ..self }
     }
 
@@ -108,15 +108,15 @@ impl Field {
         Self { name, field_type, description, is_required: false, list_type: ListType::Atomic }
     }
 
-    const fn required(self) -> Self {
+    const fn mark_required(self) -> Self {
         Self { is_required: true, ..self }
     }
 
-    const fn merged_as_set(self) -> Self {
+    const fn merge_list_as_set(self) -> Self {
         Self { list_type: ListType::Set, ..self }
     }
 
-    const fn merged_by_key(self, key: &'static str) -> Self {
+    const fn merge_list_by_key(self, key: &'static str) -> Self {
         Self { list_type: ListType::Map(key), ..self }
     }
 }

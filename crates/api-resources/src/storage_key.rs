@@ -61,7 +61,7 @@ pub fn definition_key_prefix(prefix: &str, definition: &Definition) -> Option<St
 ///
 /// INVARIANT: this is the inverse of [`object_key`].
 #[must_use]
-pub fn names_in_key<'k>(
+pub fn namespace_and_name_in_key<'k>(
     prefix: &str,
     resource: &Resource,
     key: &'k str,
@@ -108,7 +108,7 @@ mod tests {
     use crate::registry::Registry;
 
     fn resource(group: &str, plural: &str) -> Resource {
-        let registry = Registry::built_in();
+        let registry = Registry::with_built_in_resources();
         registry.resource(group, "v1", plural).expect("served").as_ref().clone()
     }
 
@@ -136,7 +136,10 @@ mod tests {
             let resource = resource(group, plural);
             let key = object_key(DEFAULT_PREFIX, &resource, namespace, "x").expect("a key");
             assert_eq!(key, want);
-            assert_eq!(names_in_key(DEFAULT_PREFIX, &resource, &key), Some((namespace, "x")));
+            assert_eq!(
+                namespace_and_name_in_key(DEFAULT_PREFIX, &resource, &key),
+                Some((namespace, "x"))
+            );
         }
     }
 
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_key_has_a_share() {
-        for resource in Registry::built_in().stored_resources() {
+        for resource in Registry::with_built_in_resources().stored_resources() {
             let namespace = resource.is_namespaced().then_some("team-a");
             let key = object_key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
             let own = list_key_prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(object_key("/p", &resource("", "nodes"), Some("d"), "x"), None);
         let reviews = resource("authorization.k8s.io", "subjectaccessreviews");
         assert_eq!(object_key("/p", &reviews, None, "x"), None);
-        assert_eq!(names_in_key("/p", &maps, "/p/configmaps/only"), None);
-        assert_eq!(names_in_key("/p", &maps, "/q/configmaps/d/x"), None);
+        assert_eq!(namespace_and_name_in_key("/p", &maps, "/p/configmaps/only"), None);
+        assert_eq!(namespace_and_name_in_key("/p", &maps, "/q/configmaps/d/x"), None);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// `v2beta3` is `(Beta, 2, 3)`.
+/// Splits a version into its maturity and numbers: `v2beta3` is `(Beta, 2, 3)`.
 fn parse_version(version: &str) -> Option<(Maturity, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     for (word, stage) in [("alpha", Maturity::Alpha), ("beta", Maturity::Beta)] {

@@ -11,7 +11,7 @@ pub struct RandomnessError;
 ///
 /// # Errors
 /// [`RandomnessError`] if the system has no random bytes for a UUID.
-pub fn audit_id(header: Option<&str>) -> Result<String, RandomnessError> {
+pub fn audit_id_of_request(header: Option<&str>) -> Result<String, RandomnessError> {
     match header.filter(|value| !value.is_empty()) {
         Some(value) => Ok(value.to_owned()),
         None => {
@@ -42,9 +42,9 @@ mod tests {
 
     #[test]
     fn a_given_id_is_kept() {
-        assert_eq!(audit_id(Some("x")).unwrap(), "x");
-        assert_eq!(audit_id(Some("")).unwrap().len(), 36);
-        assert_ne!(audit_id(None).unwrap(), audit_id(None).unwrap());
+        assert_eq!(audit_id_of_request(Some("x")).unwrap(), "x");
+        assert_eq!(audit_id_of_request(Some("")).unwrap().len(), 36);
+        assert_ne!(audit_id_of_request(None).unwrap(), audit_id_of_request(None).unwrap());
     }
 
     #[test]

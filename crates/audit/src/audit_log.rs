@@ -29,14 +29,14 @@ enum LogTarget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rotation {
     /// The largest size of a file in bytes. A longer line gets a file of its own.
-    pub bytes_max: Option<u64>,
+    pub file_bytes_max: Option<u64>,
     /// The age at which old files are removed.
-    pub age_max: Option<Duration>,
+    pub backup_age_max: Option<Duration>,
     /// The number of old files that are kept.
     pub backups_max: Option<usize>,
 }
 
-/// A line is not in the log.
+/// The reason why a line was not written to the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file can not be opened.
@@ -55,13 +55,13 @@ pub enum LogError {
 impl Default for Rotation {
     /// Files of 100 MiB, all of which are kept.
     fn default() -> Self {
-        Self { bytes_max: Some(100 << 20), age_max: None, backups_max: None }
+        Self { file_bytes_max: Some(100 << 20), backup_age_max: None, backups_max: None }
     }
 }
 
 impl AuditLog {
     /// A log on standard output.
-    pub fn to_stdout() -> Self {
+    pub fn log_to_stdout() -> Self {
         Self::new(LogTarget::Stdout)
     }
 
@@ -104,8 +104,8 @@ impl EventSink for AuditLog {
             for (n_written, line) in lines.iter().enumerate() {
                 if let Err(error) = self.write(line, Timestamp::now()) {
                     return Err(SinkError {
-                        n_written,
-                        n_lost: 1,
+                        n_written_events: n_written,
+                        n_lost_events: 1,
                         message: error.message_with_cause(),
                     });
                 }
@@ -116,7 +116,7 @@ impl EventSink for AuditLog {
 }
 
 impl LogError {
-    /// The message with its cause.
+    /// Returns the message of the error with that of its cause.
     fn message_with_cause(&self) -> String {
         match self {
             Self::Open { source, .. } | Self::Write(source) => format!("{self}: {source}"),

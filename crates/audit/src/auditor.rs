@@ -15,8 +15,8 @@ use crate::backend::{
     Backend, BackendOptions, BackendStatus, EnqueueResult, LossCause, StartBackendError,
 };
 use crate::event::{Event, ReceivedRequest};
+use crate::event_write_receipt::EventWriteReceipt;
 use crate::policy::Policy;
-use crate::receipt::Receipt;
 use crate::stage::{Level, Stage};
 
 /// The name of the backend that writes a log.
@@ -66,16 +66,16 @@ impl Auditor {
 
     /// Gives an event at a stage to every backend, unless the policy omits the stage. It never waits; the
     /// caller may wait for the receipt.
-    pub fn record_event(&self, event: &Event, stage: Stage, now: Timestamp) -> Receipt {
-        let mut receipt = Receipt::default();
+    pub fn record_event(&self, event: &Event, stage: Stage, now: Timestamp) -> EventWriteReceipt {
+        let mut receipt = EventWriteReceipt::default();
         if !event.records_stage(stage) {
             return receipt;
         }
         self.n_events.fetch_add(1, Ordering::Relaxed);
-        let line = Bytes::from(event.encode_line(stage, now));
+        let line = Bytes::from(event.encode_json_line(stage, now));
         for backend in &self.backends {
-            let enqueued = match line_within_limit(backend, event, &line, stage, now) {
-                Some(line) => backend.enqueue(line, event.user_limit_key()),
+            let enqueued = match encode_line_within_limit(backend, event, &line, stage, now) {
+                Some(line) => backend.enqueue_event(line, event.queue_share_user()),
                 None => {
                     backend.count_dropped_event(LossCause::TooLarge);
                     EnqueueResult::NotRecorded
@@ -84,7 +84,9 @@ impl Auditor {
             match enqueued {
                 EnqueueResult::Accepted => {}
                 EnqueueResult::Pending(pending) => receipt.add_pending_write(pending),
-                EnqueueResult::NotRecorded if backend.is_strict() => receipt.mark_refused(),
+                EnqueueResult::NotRecorded if backend.is_strict() => {
+                    receipt.mark_dropped_by_strict_backend()
+                }
                 EnqueueResult::NotRecorded => {}
             }
         }
@@ -122,7 +124,7 @@ impl Auditor {
 }
 
 /// The line for a backend: without bodies if it is too long with them, and `None` if it is still too long then.
-fn line_within_limit(
+fn encode_line_within_limit(
     backend: &Backend,
     event: &Event,
     line: &Bytes,
@@ -133,6 +135,6 @@ fn line_within_limit(
     if line.len() <= bytes_max {
         return Some(line.clone());
     }
-    let short = Bytes::from(event.encode_line_without_bodies(stage, now));
+    let short = Bytes::from(event.encode_json_line_without_bodies(stage, now));
     (short.len() <= bytes_max).then_some(short)
 }

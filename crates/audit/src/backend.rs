@@ -1,7 +1,7 @@
 //! A backend of the auditor: a bounded queue, and a thread of its own that takes events from it to a sink.
 //!
 //! INVARIANT: no worker of the server waits in here. [`Backend::enqueue`] takes the event or drops it, and a
-//! [`Receipt`](crate::Receipt) is awaited for a limited time. A sink that hangs costs events, which are counted.
+//! [`EventWriteReceipt`](crate::EventWriteReceipt) is awaited for a limited time. A sink that hangs costs events, which are counted.
 
 mod batch_writer;
 mod queue_space;
@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::queue_space::{QueueSpace, Reservation};
 use self::status::EventCounts;
-use crate::receipt::PendingWrite;
+use crate::event_write_receipt::PendingWrite;
 
 pub use self::status::{BackendStatus, LossCause};
 
@@ -48,9 +48,9 @@ pub type SinkFuture<'a> = Pin<Box<dyn Future<Output = Result<(), SinkError>> + S
 #[error("{message}")]
 pub struct SinkError {
     /// The number of events at the beginning of the batch that were written.
-    pub n_written: usize,
+    pub n_written_events: usize,
     /// The number of events after those that are lost. The backend passes the rest of the batch to the sink again.
-    pub n_lost: usize,
+    pub n_lost_events: usize,
     /// The cause, without secrets.
     pub message: String,
 }
@@ -70,15 +70,15 @@ pub enum BackendMode {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackendOptions {
     /// Whether requests wait for their events.
-    pub mode: BackendMode,
+    pub backend_mode: BackendMode,
     /// The most events in the queue, including those that are being written. One user has at most half.
-    pub buffer_size: usize,
+    pub queued_events_max: usize,
     /// The most events of a batch.
-    pub batch_size_max: usize,
+    pub batch_events_max: usize,
     /// How long an incomplete batch waits for more events in mode `Batch`.
     pub batch_wait_max: Duration,
     /// The rate of batches in mode `Batch`; `None` does not limit it.
-    pub throttle: Option<Throttle>,
+    pub batch_throttle: Option<Throttle>,
     /// The size in bytes above which an event loses its bodies. If it is still longer, it is dropped.
     pub event_bytes_max: usize,
     /// The most bytes of the events of one batch.
@@ -101,11 +101,11 @@ impl Default for BackendOptions {
     /// The options of kube-apiserver for a log.
     fn default() -> Self {
         Self {
-            mode: BackendMode::Blocking,
-            buffer_size: 10_000,
-            batch_size_max: 400,
+            backend_mode: BackendMode::Blocking,
+            queued_events_max: 10_000,
+            batch_events_max: 400,
             batch_wait_max: Duration::ZERO,
-            throttle: None,
+            batch_throttle: None,
             event_bytes_max: crate::EVENT_BYTES_MAX,
             batch_bytes_max: crate::EVENT_BYTES_MAX,
             blocking_wait_max: Duration::from_secs(5),
@@ -147,7 +147,7 @@ enum Message {
 }
 
 struct QueuedEvent {
-    line: Bytes,
+    event_line: Bytes,
     /// Tells the request that waits whether the event was written.
     result_sender: Option<oneshot::Sender<bool>>,
     _reservation: Reservation,
@@ -175,7 +175,7 @@ impl Backend {
     ) -> Result<Self, StartBackendError> {
         let at = |source| StartBackendError { name, source };
         let (queue, messages) = mpsc::unbounded_channel();
-        let space = Arc::new(QueueSpace::new(options.buffer_size, QUEUE_BYTES_MAX));
+        let space = Arc::new(QueueSpace::new(options.queued_events_max, QUEUE_BYTES_MAX));
         let state = Arc::new(BackendState::default());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(at)?;
@@ -196,7 +196,7 @@ impl Backend {
     }
 
     /// Puts an event into the queue, or drops and counts it if the queue is full. Never waits.
-    pub(crate) fn enqueue(&self, line: Bytes, user: &str) -> EnqueueResult {
+    pub(crate) fn enqueue_event(&self, line: Bytes, user: &str) -> EnqueueResult {
         let reservation = match self.queue_space.reserve(user, line.len()) {
             Ok(reservation) => reservation,
             Err(full) => {
@@ -205,9 +205,9 @@ impl Backend {
             }
         };
         let (written_sender, written) = oneshot::channel();
-        let waits = self.options.mode != BackendMode::Batch;
+        let waits = self.options.backend_mode != BackendMode::Batch;
         let event = QueuedEvent {
-            line,
+            event_line: line,
             result_sender: waits.then_some(written_sender),
             _reservation: reservation,
         };
@@ -231,7 +231,7 @@ impl Backend {
     }
 
     pub(crate) fn is_strict(&self) -> bool {
-        self.options.mode == BackendMode::BlockingStrict
+        self.options.backend_mode == BackendMode::BlockingStrict
     }
 
     /// Counts an event that never reaches the queue.

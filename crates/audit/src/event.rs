@@ -1,6 +1,6 @@
 //! The audit event of a request, which is filled while the request is processed.
 
-mod event_json;
+mod encode_event_json;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub struct ReceivedRequest<'a> {
     /// The audit id, which all events of the request share.
     pub audit_id: &'a str,
     /// The path and the query as the client sent them.
-    pub uri: &'a str,
+    pub request_uri: &'a str,
     /// The attributes. The user is `None` if authentication failed.
     pub attributes: Attributes<'a>,
     /// The addresses of the client and of its proxies; see [`source_ips`](crate::source_ips).
@@ -59,7 +59,7 @@ pub struct Event {
     audit_config: RequestAuditConfig,
     body_sensitivity: BodySensitivity,
     audit_id: String,
-    uri: String,
+    request_uri: String,
     verb: String,
     user: Option<User>,
     impersonation: Option<Impersonation>,
@@ -115,7 +115,7 @@ impl Event {
             audit_config: config,
             body_sensitivity: sensitivity,
             audit_id: received.audit_id.to_owned(),
-            uri: redact_uri(received.uri).into_owned(),
+            request_uri: redact_uri(received.request_uri).into_owned(),
             verb: attributes.verb.as_str().to_owned(),
             user: attributes.user.cloned(),
             impersonation: None,
@@ -136,12 +136,12 @@ impl Event {
     }
 
     /// Reports whether the body of the request is recorded.
-    pub fn wants_request_object(&self) -> bool {
+    pub fn records_request_object(&self) -> bool {
         self.audit_config.level >= Level::Request && self.object_ref.is_some()
     }
 
     /// Reports whether the body of the response is recorded.
-    pub fn wants_response_object(&self) -> bool {
+    pub fn records_response_object(&self) -> bool {
         self.audit_config.level >= Level::RequestResponse && self.object_ref.is_some()
     }
 
@@ -154,30 +154,30 @@ impl Event {
 
     /// Adds an annotation, and reports whether it did: the first value of a key stays, and the number of annotations is
     /// limited. A long value is truncated.
-    pub fn annotate(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
+    pub fn add_annotation(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
         let key = key.into();
         if self.annotations.contains_key(&key) || self.annotations.len() >= ANNOTATIONS_MAX {
             return false;
         }
-        let value = field_errors::truncate(value, ANNOTATION_BYTES_MAX);
+        let value = field_errors::truncate_to_bytes(value, ANNOTATION_BYTES_MAX);
         self.annotations.insert(key, value.to_owned());
         true
     }
 
     /// Adds an annotation whose value is JSON with a JSON patch of the object in the member `patch`.
     /// Values of secrets are masked in it, as they are in the object.
-    pub fn annotate_patch(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
+    pub fn add_patch_annotation(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
         if self.body_sensitivity == BodySensitivity::Plain {
-            return self.annotate(key, value);
+            return self.add_annotation(key, value);
         }
         match serde_json::from_str::<Map<String, Value>>(value) {
             Ok(mut members) => {
                 if let Some(patch) = members.get_mut("patch") {
-                    *patch = self.body_copier().copy_body(patch, self.body_sensitivity);
+                    *patch = self.body_copier().copy_redacted_body(patch, self.body_sensitivity);
                 }
-                self.annotate(key, &Value::Object(members).to_string())
+                self.add_annotation(key, &Value::Object(members).to_string())
             }
-            Err(_) => self.annotate(key, REDACTED),
+            Err(_) => self.add_annotation(key, REDACTED),
         }
     }
 
@@ -190,38 +190,40 @@ impl Event {
     /// 3. A request that is not allowed while an authorizer failed: `reason` is `internal error`, without a
     ///    `decision`.
     /// 4. Any other request: `decision` is `forbid`, and `reason` is the reason.
-    pub fn annotate_decision(&mut self, decision: &Decision) {
+    pub fn add_decision_annotations(&mut self, decision: &Decision) {
         let allow_or_forbid = match (decision.verdict, &decision.error) {
             (Verdict::Allow, _) => "allow",
             (Verdict::Unavailable(_), _) => {
-                self.annotate(REASON_ANNOTATION, "unavailable");
+                self.add_annotation(REASON_ANNOTATION, "unavailable");
                 return;
             }
             (Verdict::Deny | Verdict::NoOpinion, Some(_)) => {
-                self.annotate(REASON_ANNOTATION, "internal error");
+                self.add_annotation(REASON_ANNOTATION, "internal error");
                 return;
             }
             (Verdict::Deny | Verdict::NoOpinion, None) => "forbid",
         };
-        self.annotate(DECISION_ANNOTATION, allow_or_forbid);
-        self.annotate(REASON_ANNOTATION, &decision.reason.to_string());
+        self.add_annotation(DECISION_ANNOTATION, allow_or_forbid);
+        self.add_annotation(REASON_ANNOTATION, &decision.reason.to_string());
     }
 
     /// Sets the object in the body of the request, or the options of a deletion. At any level, the object reference is
     /// completed from it.
     pub fn set_request_object(&mut self, object: &Value) {
         if let Some(reference) = &mut self.object_ref {
-            reference.complete_from_object(object);
+            reference.complete_object_ref(object);
         }
-        if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy_body(object, self.body_sensitivity));
+        if self.records_request_object() {
+            self.request_object =
+                Some(self.body_copier().copy_redacted_body(object, self.body_sensitivity));
         }
     }
 
     /// Sets the patch in the body of the request: an object, or the operations of a JSON patch.
     pub fn set_request_patch(&mut self, patch: &Value) {
-        if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy_body(patch, self.body_sensitivity));
+        if self.records_request_object() {
+            self.request_object =
+                Some(self.body_copier().copy_redacted_body(patch, self.body_sensitivity));
         }
     }
 
@@ -244,8 +246,8 @@ impl Event {
 
     /// Sets the object in the body of the response.
     pub fn set_response_object(&mut self, object: &Value) {
-        if self.wants_response_object() {
-            let copy = self.body_copier().copy_body(object, self.body_sensitivity);
+        if self.records_response_object() {
+            let copy = self.body_copier().copy_redacted_body(object, self.body_sensitivity);
             let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
             self.response_object = Some(if is_status {
                 redact_quoted_body(&copy, self.body_sensitivity)
@@ -256,25 +258,25 @@ impl Event {
     }
 
     /// The log line for a stage, with a line feed at the end.
-    pub fn encode_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
-        let line = event_json::encode_event_line(self, stage, now);
+    pub fn encode_json_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+        let line = encode_event_json::encode_event_line(self, stage, now);
         if line.len() <= EVENT_BYTES_MAX {
             line
         } else {
-            self.encode_line_without_bodies(stage, now)
+            self.encode_json_line_without_bodies(stage, now)
         }
     }
 
     /// The log line for a stage without the bodies of request and response, and with an annotation that says so.
-    pub(crate) fn encode_line_without_bodies(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+    pub(crate) fn encode_json_line_without_bodies(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
         let mut short = Self { request_object: None, response_object: None, ..self.clone() };
         short.annotations.insert(TRUNCATED.into(), "true".to_owned());
-        event_json::encode_event_line(&short, stage, now)
+        encode_event_json::encode_event_line(&short, stage, now)
     }
 
     /// The user to whom the space of the event in a queue is attributed: the one who authenticated. Requests
     /// without an authenticated user share one name.
-    pub(crate) fn user_limit_key(&self) -> &str {
+    pub(crate) fn queue_share_user(&self) -> &str {
         self.user.as_ref().map_or("", |user| authz::user_limit_key(&user.name))
     }
 
@@ -284,7 +286,7 @@ impl Event {
 }
 
 impl ObjectRef {
-    fn complete_from_object(&mut self, object: &Value) {
+    fn complete_object_ref(&mut self, object: &Value) {
         let metadata = object.get("metadata");
         let fields = [
             ("name", &mut self.name),

@@ -12,13 +12,13 @@ mod auditor;
 mod backend;
 mod event;
 mod event_list;
+mod event_write_receipt;
 mod policy;
-mod receipt;
 mod redact;
 mod source_ips;
 mod stage;
 
-pub use audit_id::{RandomnessError, audit_id};
+pub use audit_id::{RandomnessError, audit_id_of_request};
 pub use audit_log::{AuditLog, LogError, Rotation};
 pub use auditor::{Auditor, FlushFuture, LOG_BACKEND};
 pub use backend::{
@@ -27,8 +27,8 @@ pub use backend::{
 };
 pub use event::{EVENT_BYTES_MAX, Event, ReceivedRequest};
 pub use event_list::encode_event_list;
+pub use event_write_receipt::{EventNotWritten, EventWriteFuture, EventWriteReceipt};
 pub use policy::{Policy, PolicyError, RequestAuditConfig};
-pub use receipt::{NotRecorded, Receipt, ReceiptFuture};
 pub use redact::{REDACTED, redact_uri};
 pub use source_ips::source_ips;
 pub use stage::{Level, Stage, StageSet};

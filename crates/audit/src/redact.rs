@@ -4,12 +4,12 @@
 //! masked too. A body is sensitive because of the resource in the URL, or because it or a part of it is of kind Secret.
 
 mod quoted_body;
-mod uri;
+mod uri_redaction;
 
 use serde_json::{Map, Value};
 
 pub(crate) use self::quoted_body::redact_quoted_body;
-pub use self::uri::redact_uri;
+pub use self::uri_redaction::redact_uri;
 
 /// The text in place of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -75,7 +75,7 @@ pub(crate) struct BodyCopier {
 
 impl BodyCopier {
     /// Copies the object of a request or of a response, or a patch that is an object or a list.
-    pub(crate) fn copy_body(self, body: &Value, sensitivity: BodySensitivity) -> Value {
+    pub(crate) fn copy_redacted_body(self, body: &Value, sensitivity: BodySensitivity) -> Value {
         self.copy_value(body, sensitivity, 0)
     }
 

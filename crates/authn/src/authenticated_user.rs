@@ -117,7 +117,7 @@ impl std::fmt::Display for Unauthenticated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let messages: Vec<String> =
             self.credential_errors.iter().map(ToString::to_string).collect();
-        f.write_str(&field_errors::aggregate(&messages))
+        f.write_str(&field_errors::aggregate_messages(&messages))
     }
 }
 

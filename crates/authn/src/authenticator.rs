@@ -36,7 +36,7 @@ pub struct Authenticator {
     front_proxy: Option<FrontProxy>,
     pub(crate) authorities: TrustedAuthorities,
     token_file: Option<TokenFile>,
-    pub(crate) service_accounts: Option<ServiceAccountTokenVerifier>,
+    pub(crate) service_account_verifier: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
     anonymous_access: AnonymousAccess,
 }
@@ -88,7 +88,7 @@ impl Authenticator {
             .front_proxy
             .map(|proxy| FrontProxy { allowed_names: proxy.allowed_names, headers: proxy.headers });
         let mut api_audiences = options.api_audiences;
-        if let Some(accounts) = &options.service_accounts
+        if let Some(accounts) = &options.service_account_options
             && api_audiences.is_empty()
         {
             api_audiences.clone_from(&accounts.issuers);
@@ -98,7 +98,9 @@ impl Authenticator {
             front_proxy,
             authorities,
             token_file: options.token_file,
-            service_accounts: options.service_accounts.map(ServiceAccountTokenVerifier::new),
+            service_account_verifier: options
+                .service_account_options
+                .map(ServiceAccountTokenVerifier::new),
             api_audiences,
             anonymous_access: options.anonymous_access,
         })
@@ -291,10 +293,10 @@ impl Authenticator {
             LazyLock::new(FrontProxyHeaders::default);
         // A check of the prefix of each name is cheaper than the removal of every possible header.
         if headers.keys().any(|name| name.as_str().starts_with(DEFAULT_PREFIX)) {
-            DEFAULT_HEADERS.strip_headers(headers);
+            DEFAULT_HEADERS.strip_identity_headers(headers);
         }
         if let Some(proxy) = &self.front_proxy {
-            proxy.headers.strip_headers(headers);
+            proxy.headers.strip_identity_headers(headers);
         }
     }
 
@@ -352,7 +354,7 @@ impl Authenticator {
             }
             return Ok(Some(authenticated));
         }
-        let Some(accounts) = &self.service_accounts else {
+        let Some(accounts) = &self.service_account_verifier else {
             return Err(vec![CredentialError::UnknownToken]);
         };
         let default_audiences = self.api_audiences.as_slice();

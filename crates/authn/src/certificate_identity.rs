@@ -66,7 +66,7 @@ pub(crate) fn check_front_proxy_certificate(
     now: Timestamp,
 ) -> CertificateCheck<()> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
-    CertificateCheck::from_result(authorities.verify(presented, now).and_then(|validity| {
+    CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
         let parsed =
             client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
         let name = client_certificate::common_name(&parsed)?;
@@ -85,7 +85,7 @@ pub(crate) fn check_client_certificate(
     now: Timestamp,
 ) -> CertificateCheck<Arc<User>> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
-    CertificateCheck::from_result(authorities.verify(presented, now).and_then(|validity| {
+    CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
         let parsed =
             client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
         let user = client_certificate::user_from_subject(leaf, &parsed)?;

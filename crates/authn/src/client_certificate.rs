@@ -82,7 +82,7 @@ impl ValidityPeriod {
 /// Certificate authorities that may sign client certificates.
 #[derive(Debug)]
 pub(crate) struct CertificateAuthorities {
-    roots: Roots,
+    trusted_roots: Roots,
     /// The SHA-256 hashes of the certificates, as openssl prints them, in order and without duplicates.
     fingerprints: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl CertificateAuthorities {
             certificates.iter().map(|own| format_hex_pairs(hash(own).as_ref())).collect();
         fingerprints.sort_unstable();
         fingerprints.dedup();
-        Ok(Self { roots, fingerprints })
+        Ok(Self { trusted_roots: roots, fingerprints })
     }
 
     pub(crate) fn fingerprints(&self) -> &[String] {
@@ -108,7 +108,7 @@ impl CertificateAuthorities {
 
     /// Searches a path from the first presented certificate, through the others, to an authority,
     /// and returns the period in which the whole path is valid.
-    pub(crate) fn verify(
+    pub(crate) fn verify_chain(
         &self,
         presented: &[CertificateDer<'_>],
         now: Timestamp,
@@ -123,7 +123,7 @@ impl CertificateAuthorities {
             reason,
         };
         let validity = self
-            .roots
+            .trusted_roots
             .verify(presented, CertificateUsage::ClientAuth, now.as_second())
             .map_err(|error| untrusted(error.to_string()))?;
         let validity = ValidityPeriod {

@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsvError {
     /// The line on which the record begins, from 1.
-    pub start_line: usize,
+    pub record_start_line_number: usize,
     /// The line of the fault, from 1.
-    pub line: usize,
+    pub line_number: usize,
     /// The byte of the fault in its line, from 1.
-    pub column: usize,
+    pub column_number: usize,
     /// The kind of syntax error.
     pub fault: CsvFault,
 }
@@ -28,7 +28,12 @@ pub enum CsvFault {
 
 impl fmt::Display for CsvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { start_line, line, column, fault } = self;
+        let Self {
+            record_start_line_number: start_line,
+            line_number: line,
+            column_number: column,
+            fault,
+        } = self;
         if start_line != line {
             write!(f, "record on line {start_line}; ")?;
         }
@@ -43,14 +48,14 @@ impl std::error::Error for CsvError {}
 pub(crate) struct CsvRecords<'t> {
     unread_text: &'t str,
     /// The number of the last line that was read.
-    line: usize,
+    line_number: usize,
 }
 
 /// The unread part of a line.
 struct LineRemainder<'t> {
     remaining_text: &'t str,
     /// The byte offset of this part in its line, from 1.
-    column: usize,
+    column_number: usize,
     /// Whether a line feed ends the line, rather than the end of the file.
     ends_with_newline: bool,
 }
@@ -63,12 +68,12 @@ enum FieldDelimiter {
 
 /// Parses the records of a text.
 pub(crate) fn parse_csv(text: &str) -> CsvRecords<'_> {
-    CsvRecords { unread_text: text, line: 0 }
+    CsvRecords { unread_text: text, line_number: 0 }
 }
 
 impl<'t> CsvRecords<'t> {
     fn parse_record(&mut self, mut remainder: LineRemainder<'t>) -> Result<Vec<String>, CsvError> {
-        let start_line = self.line;
+        let start_line = self.line_number;
         let mut record = Vec::new();
         loop {
             let (field, after) = if remainder.remaining_text.starts_with('"') {
@@ -107,9 +112,14 @@ impl<'t> CsvRecords<'t> {
                         return Ok((field, FieldDelimiter::Comma));
                     }
                     [..] => {
-                        let column = remainder.column - 1;
+                        let column = remainder.column_number - 1;
                         let fault = CsvFault::Quote;
-                        return Err(CsvError { start_line, line: self.line, column, fault });
+                        return Err(CsvError {
+                            record_start_line_number: start_line,
+                            line_number: self.line_number,
+                            column_number: column,
+                            fault,
+                        });
                     }
                 }
             } else {
@@ -117,10 +127,14 @@ impl<'t> CsvRecords<'t> {
                 if remainder.ends_with_newline {
                     field.push('\n');
                 }
-                let (line, column) = (self.line, remainder.end_column());
+                let (line, column) = (self.line_number, remainder.end_column());
                 let fault = CsvFault::Quote;
-                *remainder =
-                    self.next_line().ok_or(CsvError { start_line, line, column, fault })?;
+                *remainder = self.next_line().ok_or(CsvError {
+                    record_start_line_number: start_line,
+                    line_number: line,
+                    column_number: column,
+                    fault,
+                })?;
             }
         }
     }
@@ -130,7 +144,7 @@ impl<'t> CsvRecords<'t> {
         if self.unread_text.is_empty() {
             return None;
         }
-        self.line += 1;
+        self.line_number += 1;
         let (text, ends_with_newline) = match self.unread_text.split_once('\n') {
             Some((line, rest)) => {
                 self.unread_text = rest;
@@ -140,7 +154,7 @@ impl<'t> CsvRecords<'t> {
         };
         Some(LineRemainder {
             remaining_text: text.strip_suffix('\r').unwrap_or(text),
-            column: 1,
+            column_number: 1,
             ends_with_newline,
         })
     }
@@ -166,8 +180,13 @@ impl LineRemainder<'_> {
             None => (self.remaining_text, FieldDelimiter::LineEnd),
         };
         if let Some(at) = field.find('"') {
-            let (column, fault) = (self.column + at, CsvFault::BareQuote);
-            return Err(CsvError { start_line: line, line, column, fault });
+            let (column, fault) = (self.column_number + at, CsvFault::BareQuote);
+            return Err(CsvError {
+                record_start_line_number: line,
+                line_number: line,
+                column_number: column,
+                fault,
+            });
         }
         let field = field.to_owned();
         self.skip_bytes(field.len() + 1);
@@ -176,12 +195,12 @@ impl LineRemainder<'_> {
 
     fn skip_bytes(&mut self, n_bytes: usize) {
         self.remaining_text = self.remaining_text.get(n_bytes..).unwrap_or_default();
-        self.column += n_bytes;
+        self.column_number += n_bytes;
     }
 
     /// The column after the end of the line.
     fn end_column(&self) -> usize {
-        self.column + self.remaining_text.len() + usize::from(self.ends_with_newline)
+        self.column_number + self.remaining_text.len() + usize::from(self.ends_with_newline)
     }
 }
 

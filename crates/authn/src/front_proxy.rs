@@ -88,7 +88,7 @@ impl FrontProxyHeaders {
     }
 
     /// Removes every header in which a proxy could name a user.
-    pub fn strip_headers(&self, headers: &mut HeaderMap) {
+    pub fn strip_identity_headers(&self, headers: &mut HeaderMap) {
         for name in
             self.user_name_headers.iter().chain(&self.uid_headers).chain(&self.group_headers)
         {
@@ -261,7 +261,7 @@ mod tests {
             ("X-Remote-Extra-A", "v"),
             ("X-Remote-Other", "stays"),
         ]);
-        FrontProxyHeaders::default().strip_headers(&mut map);
+        FrontProxyHeaders::default().strip_identity_headers(&mut map);
         assert_eq!(map, headers(&[("X-Remote-Other", "stays")]));
     }
 

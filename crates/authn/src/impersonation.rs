@@ -33,7 +33,7 @@ pub struct ImpersonatedUser {
     /// The user that replaces the authenticated one.
     pub user: User,
     /// The mode that allowed it.
-    pub mode: ImpersonationMode,
+    pub impersonation_mode: ImpersonationMode,
 }
 
 impl Impersonator {
@@ -72,7 +72,7 @@ impl Impersonator {
             match checks.check_permissions(&requested).await {
                 Ok(user) => {
                     self.last_mode_cache.record_success(&requestor.name, mode);
-                    return Ok(Some(ImpersonatedUser { user, mode }));
+                    return Ok(Some(ImpersonatedUser { user, impersonation_mode: mode }));
                 }
                 Err(PermissionCheckError::Missing(missing)) => {
                     first_missing.get_or_insert(missing);

@@ -109,7 +109,7 @@ impl VerifyingKey {
         let curve = match self.algorithm {
             Algorithm::Rs256 => {
                 let (modulus, exponent) =
-                    rsa_integers(&self.public_key_bytes).ok_or(KeyError::Malformed)?;
+                    rsa_modulus_and_exponent(&self.public_key_bytes).ok_or(KeyError::Malformed)?;
                 let (n, e) = (encode(modulus), encode(exponent));
                 return Ok(json!({
                     "use": "sig", "kty": "RSA", "kid": id, "alg": algorithm, "n": n, "e": e,
@@ -221,7 +221,7 @@ impl fmt::Debug for SigningKey {
 }
 
 /// Modulus and exponent of a PKCS#1 public key, without leading zeros.
-fn rsa_integers(pkcs1: &[u8]) -> Option<(&[u8], &[u8])> {
+fn rsa_modulus_and_exponent(pkcs1: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = DerReader::new(pkcs1).read_nested(DerTag::SEQUENCE)?;
     let mut read = || {
         let contents = fields.read_value(DerTag::INTEGER)?.contents;

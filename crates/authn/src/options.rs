@@ -24,7 +24,7 @@ pub struct Options {
     /// The parsed static token file.
     pub token_file: Option<TokenFile>,
     /// The issuers and keys of service-account tokens.
-    pub service_accounts: Option<ServiceAccountOptions>,
+    pub service_account_options: Option<ServiceAccountOptions>,
     /// The audiences that identify this server. Empty means the issuers of service accounts.
     pub api_audiences: Vec<String>,
     /// How requests without credentials are handled.

@@ -21,7 +21,7 @@ pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], RandomnessError>
 /// # Errors
 /// The system has no randomness.
 pub fn random_token_id() -> Result<String, RandomnessError> {
-    Ok(api_object::uuid4(random_bytes()?))
+    Ok(api_object::format_uuid4(random_bytes()?))
 }
 
 /// A bearer token of 256 random bits.

@@ -39,11 +39,11 @@ pub struct TokenRequestSettings<'s> {
 pub struct TokenRequest {
     request_object: Tree,
     namespace: String,
-    account: ObjectReference,
+    service_account: ObjectReference,
     audiences: Vec<String>,
     lifetime_seconds: i64,
     bound_reference: Option<BoundReference>,
-    now: Timestamp,
+    issue_time: Timestamp,
 }
 
 /// The response to a request for a token.
@@ -127,11 +127,11 @@ impl TokenRequest {
         Ok(Self {
             request_object: posted,
             namespace: namespace.to_owned(),
-            account: ObjectReference { name: name.to_owned(), uid },
+            service_account: ObjectReference { name: name.to_owned(), uid },
             audiences: spec.audiences,
             lifetime_seconds: spec.lifetime_seconds,
             bound_reference: spec.bound_reference,
-            now,
+            issue_time: now,
         })
     }
 
@@ -168,14 +168,14 @@ impl TokenRequest {
         let failed = |why: &dyn std::fmt::Display| TokenRequestError::Generation(why.to_string());
         let id = random_token_id().map_err(|error| failed(&error))?;
         let expires_at = self
-            .now
+            .issue_time
             .checked_add(SignedDuration::from_secs(self.lifetime_seconds))
             .map_err(|error| failed(&error))?;
         let claims = Claims {
             namespace: self.namespace,
-            service_account: self.account,
+            service_account: self.service_account,
             audiences: self.audiences,
-            issued_at: self.now,
+            issued_at: self.issue_time,
             expires_at,
             id,
             bound_object,
@@ -211,8 +211,8 @@ impl TokenRequest {
                 let pod = find_object(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
                 let spec = pod.get("spec").and_then(Value::as_object);
                 let text = |member| spec.map_or("", |spec| api_object::string_member(spec, member));
-                if text("serviceAccountName") != self.account.name {
-                    let account = self.account.name.clone();
+                if text("serviceAccountName") != self.service_account.name {
+                    let account = self.service_account.name.clone();
                     return Err(TokenRequestError::PodOfOtherAccount { account });
                 }
                 BoundObject::Pod(reference(&pod), find_node(lookup, text("nodeName")).await?)

@@ -8,12 +8,12 @@ use crate::client_certificate::CertificateAuthorities;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustFingerprints {
     /// The SHA-256 hashes of the authorities of client certificates, as `AB:CD`.
-    pub client_authorities: Vec<String>,
-    /// The same for the authorities of front proxies.
-    pub front_proxy_authorities: Vec<String>,
+    pub client_authority_fingerprints: Vec<String>,
+    /// The SHA-256 hashes of the authorities of front proxies, as `AB:CD`.
+    pub front_proxy_authority_fingerprints: Vec<String>,
     /// The ids of the keys that verify tokens of service accounts.
-    pub service_account_keys: Vec<String>,
-    /// The issuers of these tokens.
+    pub service_account_key_ids: Vec<String>,
+    /// The accepted issuers of tokens of service accounts.
     pub service_account_issuers: Vec<String>,
 }
 
@@ -29,13 +29,15 @@ impl Authenticator {
             texts.dedup();
             texts
         };
-        let accounts = self.service_accounts.as_ref();
+        let accounts = self.service_account_verifier.as_ref();
         let keys = accounts.map_or(&[][..], |own| own.keys());
         let issuers = accounts.map_or(&[][..], |own| own.issuers());
         TrustFingerprints {
-            client_authorities: fingerprints(authorities.client_authorities.as_deref()),
-            front_proxy_authorities: fingerprints(authorities.proxy_authorities.as_deref()),
-            service_account_keys: sorted(keys.iter().map(|key| key.id().to_owned()).collect()),
+            client_authority_fingerprints: fingerprints(authorities.client_authorities.as_deref()),
+            front_proxy_authority_fingerprints: fingerprints(
+                authorities.proxy_authorities.as_deref(),
+            ),
+            service_account_key_ids: sorted(keys.iter().map(|key| key.id().to_owned()).collect()),
             service_account_issuers: sorted(issuers.to_vec()),
         }
     }

@@ -25,14 +25,14 @@ enum PolicyTarget<'a> {
 
 /// The kinds of targets that policies have. Targets that no policy has are not looked up.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CandidateTargets {
+pub(crate) struct CandidateTargetFinder {
     hash_builder: RandomState,
     /// A set of wildcard combinations: bit N is set if some policy has `*` in exactly the fields of
     /// combination N. N is a sum of `ANY_API_GROUP`, `ANY_RESOURCE` and `ANY_NAMESPACE`.
-    wildcard_combinations: u8,
+    wildcard_combination_bits: u8,
     /// INVARIANT: the lengths of all path prefixes, in ascending order.
-    prefix_lengths: Vec<usize>,
-    prefix_hashes: HashSet<TargetHash, RandomState>,
+    path_prefix_lengths: Vec<usize>,
+    path_prefix_hashes: HashSet<TargetHash, RandomState>,
 }
 
 /// The bits of a combination of wildcards.
@@ -40,28 +40,28 @@ const ANY_API_GROUP: u8 = 1;
 const ANY_RESOURCE: u8 = 2;
 const ANY_NAMESPACE: u8 = 4;
 
-impl CandidateTargets {
+impl CandidateTargetFinder {
     /// Adds the targets of a policy and returns their hashes. Every policy has a resource and a path,
     /// because an empty part covers an empty part of a request.
-    pub(crate) fn add_policy(&mut self, spec: &PolicySpec) -> [TargetHash; 2] {
+    pub(crate) fn add_policy_targets(&mut self, spec: &PolicySpec) -> [TargetHash; 2] {
         let PolicySpec { namespace, resource, api_group, non_resource_path, .. } = spec;
         let bit = |part: &str, bit: u8| if part == WILDCARD { bit } else { 0 };
         let combination = bit(namespace, ANY_NAMESPACE)
             | bit(resource, ANY_RESOURCE)
             | bit(api_group, ANY_API_GROUP);
-        self.wildcard_combinations |= 1 << combination;
+        self.wildcard_combination_bits |= 1 << combination;
         let path_hash = match path_prefix(non_resource_path) {
-            Some(prefix) => self.add_prefix(prefix.as_bytes()),
+            Some(prefix) => self.add_path_prefix(prefix.as_bytes()),
             None => self.hash(&PolicyTarget::Path(non_resource_path.as_bytes())),
         };
         [self.hash(&PolicyTarget::Resource { namespace, resource, api_group }), path_hash]
     }
 
-    fn add_prefix(&mut self, prefix: &[u8]) -> TargetHash {
+    fn add_path_prefix(&mut self, prefix: &[u8]) -> TargetHash {
         let hash = self.hash(&PolicyTarget::PathPrefix(prefix));
-        self.prefix_hashes.insert(hash);
-        if let Err(idx) = self.prefix_lengths.binary_search(&prefix.len()) {
-            self.prefix_lengths.insert(idx, prefix.len());
+        self.path_prefix_hashes.insert(hash);
+        if let Err(idx) = self.path_prefix_lengths.binary_search(&prefix.len()) {
+            self.path_prefix_lengths.insert(idx, prefix.len());
         }
         hash
     }
@@ -80,7 +80,7 @@ impl CandidateTargets {
     }
 
     fn resource_target_hashes(&self, request: &Resource<'_>) -> impl Iterator<Item = TargetHash> {
-        let exists = |combination: &u8| self.wildcard_combinations & (1 << combination) != 0;
+        let exists = |combination: &u8| self.wildcard_combination_bits & (1 << combination) != 0;
         (0..8).filter(exists).map(|combination| {
             let part = |bit: u8, value| if combination & bit == 0 { value } else { WILDCARD };
             self.hash(&PolicyTarget::Resource {
@@ -92,9 +92,9 @@ impl CandidateTargets {
     }
 
     fn path_target_hashes(&self, path: &[u8]) -> impl Iterator<Item = TargetHash> {
-        let prefixes = self.prefix_lengths.iter().map_while(|len| path.get(..*len));
+        let prefixes = self.path_prefix_lengths.iter().map_while(|len| path.get(..*len));
         let prefixes = prefixes.map(|prefix| self.hash(&PolicyTarget::PathPrefix(prefix)));
-        let existing_prefixes = prefixes.filter(|hash| self.prefix_hashes.contains(hash));
+        let existing_prefixes = prefixes.filter(|hash| self.path_prefix_hashes.contains(hash));
         std::iter::once(self.hash(&PolicyTarget::Path(path))).chain(existing_prefixes)
     }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::policy::covers_path;
 
-    fn candidates(targets: &CandidateTargets, target: &Target<'_>) -> Vec<TargetHash> {
+    fn candidates(targets: &CandidateTargetFinder, target: &Target<'_>) -> Vec<TargetHash> {
         let mut hashes = Vec::new();
         targets.for_each_candidate_target(target, |hash| hashes.push(hash));
         hashes
@@ -118,11 +118,13 @@ mod tests {
 
     #[test]
     fn all_nested_prefixes_of_a_path_are_candidates() {
-        let mut targets = CandidateTargets::default();
+        let mut targets = CandidateTargetFinder::default();
         let paths = (0..40).map(|depth| "/a".repeat(depth) + "*");
         let hashes: Vec<TargetHash> = paths
             .map(|non_resource_path| {
-                targets.add_policy(&PolicySpec { non_resource_path, ..PolicySpec::default() })[1]
+                targets
+                    .add_policy_targets(&PolicySpec { non_resource_path, ..PolicySpec::default() })
+                    [1]
             })
             .collect();
         for depth in [0, 6, 7, 8, 15, 16, 39] {
@@ -138,12 +140,12 @@ mod tests {
             patterns in prop::collection::btree_set("[ab/ä]{0,5}\\*?", 0..12),
             path in "[ab/ä]{0,7}",
         ) {
-            let mut targets = CandidateTargets::default();
+            let mut targets = CandidateTargetFinder::default();
             let hashes: Vec<(String, TargetHash)> = patterns
                 .into_iter()
                 .map(|pattern| {
                     let spec = PolicySpec { non_resource_path: pattern.clone(), ..PolicySpec::default() };
-                    (pattern, targets.add_policy(&spec)[1])
+                    (pattern, targets.add_policy_targets(&spec)[1])
                 })
                 .collect();
             let found = candidates(&targets, &Target::Path(&path));

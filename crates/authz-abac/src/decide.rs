@@ -25,11 +25,13 @@ impl Snapshot {
     /// the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
         if let Some(policy) = self.first_matching_policy(attributes) {
-            recorder.record_event(|| explain::policy_event(policy).with_field("matches", true));
+            recorder.record_event(|| {
+                explain::policy_trace_event(policy).with_named_value("matches", true)
+            });
             return Decision::allow(Reason::AbacPolicy { line: policy.line_number() });
         }
-        if recorder.is_enabled() {
-            for near_miss in explain::near_misses(self, attributes) {
+        if recorder.is_recording() {
+            for near_miss in explain::find_near_misses(self, attributes) {
                 recorder.record_event(|| near_miss.to_trace_event());
             }
         }
@@ -42,8 +44,8 @@ impl Snapshot {
     /// may not match, and then all policies are tried.
     fn first_matching_policy(&self, attributes: &Attributes<'_>) -> Option<&Policy> {
         let user = attributes.user?;
-        let matches = |policy: &&Policy| policy.matches(user, attributes);
-        let candidate_idx = self.index.first_candidate(user, attributes)?;
+        let matches = |policy: &&Policy| policy.matches_request(user, attributes);
+        let candidate_idx = self.index.first_candidate_policy(user, attributes)?;
         let candidate = self.policies().get(candidate_idx as usize).filter(matches);
         candidate.or_else(|| self.policies().iter().find(matches))
     }

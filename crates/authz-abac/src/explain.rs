@@ -39,7 +39,7 @@ enum Mismatch {
 
 impl Mismatch {
     /// The name of the part in an explanation. It is that of the field in a policy, if there is one.
-    fn field_name(self) -> &'static str {
+    fn mismatched_field_name(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Group => "group",
@@ -55,16 +55,16 @@ impl Mismatch {
 impl NearMiss<'_> {
     /// Makes the trace event of the near miss: the policy, and the part in which it differs from the request.
     pub(crate) fn to_trace_event(&self) -> TraceEvent {
-        policy_event(self.policy)
-            .with_field("matches", false)
-            .with_field("lacks", self.mismatch.field_name())
+        policy_trace_event(self.policy)
+            .with_named_value("matches", false)
+            .with_named_value("lacks", self.mismatch.mismatched_field_name())
     }
 }
 
 /// Makes a trace event with the line of a policy and its parts. Empty parts are left out.
-pub(crate) fn policy_event(policy: &Policy) -> TraceEvent {
+pub(crate) fn policy_trace_event(policy: &Policy) -> TraceEvent {
     let spec = policy.spec();
-    let mut event = TraceEvent::new("rule").with_field("line", policy.line_number());
+    let mut event = TraceEvent::new("rule").with_named_value("line", policy.line_number());
     for (field_name, value) in [
         ("user", &spec.user),
         ("group", &spec.group),
@@ -74,10 +74,10 @@ pub(crate) fn policy_event(policy: &Policy) -> TraceEvent {
         ("nonResourcePath", &spec.non_resource_path),
     ] {
         if !value.is_empty() {
-            event = event.with_field(field_name, value.as_str());
+            event = event.with_named_value(field_name, value.as_str());
         }
     }
-    event.with_field("readonly", spec.is_readonly)
+    event.with_named_value("readonly", spec.is_readonly)
 }
 
 /// Finds the near misses of a request that no policy grants, in file order.
@@ -86,7 +86,7 @@ pub(crate) fn policy_event(policy: &Policy) -> TraceEvent {
 /// 2. The first policy for the user as a member of each group that the user is not in.
 /// 3. The first policy for each user and group of a similar name. This reads all policies, which costs
 ///    time only if an explanation is requested.
-pub(crate) fn near_misses<'p>(
+pub(crate) fn find_near_misses<'p>(
     snapshot: &'p Snapshot,
     attributes: &Attributes<'_>,
 ) -> Vec<NearMiss<'p>> {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use authz::{Attributes, User};
 use foldhash::fast::RandomState;
 
-use crate::candidate_targets::{CandidateTargets, TargetHash};
+use crate::candidate_targets::{CandidateTargetFinder, TargetHash};
 use crate::policy::{Policy, Subject};
 
 /// A target with at most this many subjects has them compared one by one; with more, they are looked up.
@@ -36,24 +36,24 @@ type SubjectHash = u64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     hash_builder: RandomState,
-    candidate_targets: CandidateTargets,
+    candidate_target_finder: CandidateTargetFinder,
     subjects_by_target: HashMap<TargetHash, TargetSubjects, RandomState>,
     /// The positions in [`Index::policies`] of the policies of each subject.
     policy_ranges_by_subject: HashMap<SubjectHash, Range<u32>, RandomState>,
     /// The policies of all subjects. INVARIANT: those of one subject lie together, in file order.
-    policies: Box<[PolicyIdx]>,
+    policy_idxs_grouped_by_subject: Box<[PolicyIdx]>,
 }
 
 /// The subjects that have policies for one target.
 #[derive(Debug, Clone)]
 enum TargetSubjects {
-    Few(Box<[(SubjectHash, FirstPolicies)]>),
-    Many(HashMap<SubjectHash, FirstPolicies, RandomState>),
+    Few(Box<[(SubjectHash, FirstReadAndWritePolicies)]>),
+    Many(HashMap<SubjectHash, FirstReadAndWritePolicies, RandomState>),
 }
 
 /// The first policy that grants reading, and the first that grants writing.
 #[derive(Debug, Clone, Copy)]
-struct FirstPolicies {
+struct FirstReadAndWritePolicies {
     read: PolicyIdx,
     /// `NO_POLICY` if all policies are read-only.
     write: PolicyIdx,
@@ -75,21 +75,26 @@ impl Index {
                 Subject::Group(group) => (index.group_hash(group), None),
                 Subject::Member { user, group } => {
                     let user = index.user_hash(user);
-                    (member_hash(user, index.group_hash(group)), Some(any_member_hash(user)))
+                    (
+                        group_member_hash(user, index.group_hash(group)),
+                        Some(any_group_member_hash(user)),
+                    )
                 }
             };
             policies_by_subject.push((subject, idx));
             let write = if policy.spec().is_readonly { NO_POLICY } else { idx };
-            for target in index.candidate_targets.add_policy(policy.spec()) {
-                entries.push((target, subject, FirstPolicies { read: idx, write }));
-                entries.extend(member_marker.map(|hash| (target, hash, FirstPolicies::NONE)));
+            for target in index.candidate_target_finder.add_policy_targets(policy.spec()) {
+                entries.push((target, subject, FirstReadAndWritePolicies { read: idx, write }));
+                entries.extend(
+                    member_marker.map(|hash| (target, hash, FirstReadAndWritePolicies::NONE)),
+                );
             }
         }
         entries.sort_unstable_by_key(|(target, subject, _)| (*target, *subject));
         entries.dedup_by(|(next_target, next_subject, next), (target, subject, first)| {
             let is_same = (*next_target, *next_subject) == (*target, *subject);
             if is_same {
-                *first = first.earlier_of_each(*next);
+                *first = first.merge_earliest_policies(*next);
             }
             is_same
         });
@@ -116,7 +121,7 @@ impl Index {
                 .extend(chunk.first().map(|(subject, _)| (*subject, start..end)));
             start = end;
         }
-        self.policies = policies.into_iter().map(|(_, idx)| idx).collect();
+        self.policy_idxs_grouped_by_subject = policies.into_iter().map(|(_, idx)| idx).collect();
     }
 
     /// The first policy that may grant the request to the user.
@@ -124,24 +129,25 @@ impl Index {
     /// INVARIANT: no earlier policy grants the request. So if the result is `None`, no policy grants it, and if
     /// the returned policy grants it, that policy is the first. The returned policy fails to grant the request
     /// only if two names have the same hash.
-    pub(crate) fn first_candidate(
+    pub(crate) fn first_candidate_policy(
         &self,
         user: &User,
         attributes: &Attributes<'_>,
     ) -> Option<PolicyIdx> {
         let user_hash = self.user_hash(&user.name);
-        let mut first = FirstPolicies::NONE;
+        let mut first = FirstReadAndWritePolicies::NONE;
         let mut subjects = [user_hash; SUBJECTS_BATCH];
-        subjects[1] = any_member_hash(user_hash);
+        subjects[1] = any_group_member_hash(user_hash);
         let (mut groups, mut rest) = split_group_batch(&user.groups);
         loop {
             for (subject, group) in subjects.iter_mut().skip(2).zip(groups) {
                 *subject = self.group_hash(group);
             }
             let subjects = subjects.get(..2 + groups.len()).unwrap_or_default();
-            self.candidate_targets.for_each_candidate_target(&attributes.target, |target| {
+            self.candidate_target_finder.for_each_candidate_target(&attributes.target, |target| {
                 if let Some(target) = self.subjects_by_target.get(&target) {
-                    first = first.earlier_of_each(target.first_policies_of(subjects));
+                    first =
+                        first.merge_earliest_policies(target.first_policies_of_subjects(subjects));
                 }
             });
             if rest.is_empty() {
@@ -158,11 +164,12 @@ impl Index {
     pub(crate) fn policies_of_user(&self, user: &User) -> Vec<PolicyIdx> {
         let user_hash = self.user_hash(&user.name);
         let groups = user.groups.iter().map(|group| self.group_hash(group));
-        let group_subjects = groups.flat_map(|group| [group, member_hash(user_hash, group)]);
+        let group_subjects = groups.flat_map(|group| [group, group_member_hash(user_hash, group)]);
         let subjects = std::iter::once(user_hash).chain(group_subjects);
         let ranges = subjects.filter_map(|subject| self.policy_ranges_by_subject.get(&subject));
-        let policies =
-            ranges.filter_map(|range| self.policies.get(range.start as usize..range.end as usize));
+        let policies = ranges.filter_map(|range| {
+            self.policy_idxs_grouped_by_subject.get(range.start as usize..range.end as usize)
+        });
         let mut policies: Vec<PolicyIdx> = policies.flatten().copied().collect();
         policies.sort_unstable();
         // Authentication may name one group twice.
@@ -183,31 +190,33 @@ impl TargetSubjects {
     /// The first policies for any of these subjects: a user, the user as a member of some group, and the groups of
     /// the user.
     #[inline]
-    fn first_policies_of(&self, subjects: &[SubjectHash]) -> FirstPolicies {
-        let mut first = FirstPolicies::NONE;
+    fn first_policies_of_subjects(&self, subjects: &[SubjectHash]) -> FirstReadAndWritePolicies {
+        let mut first = FirstReadAndWritePolicies::NONE;
         match self {
             Self::Few(entries) => {
                 for (_, policies) in entries.iter().filter(|(hash, _)| subjects.contains(hash)) {
-                    first = first.earlier_of_each(*policies);
+                    first = first.merge_earliest_policies(*policies);
                 }
             }
             Self::Many(entries) => {
                 for policies in subjects.iter().filter_map(|subject| entries.get(subject)) {
-                    first = first.earlier_of_each(*policies);
+                    first = first.merge_earliest_policies(*policies);
                 }
             }
         }
         if let [user, any_member, groups @ ..] = subjects
             && self.get(*any_member).is_some()
         {
-            for policies in groups.iter().filter_map(|group| self.get(member_hash(*user, *group))) {
-                first = first.earlier_of_each(policies);
+            for policies in
+                groups.iter().filter_map(|group| self.get(group_member_hash(*user, *group)))
+            {
+                first = first.merge_earliest_policies(policies);
             }
         }
         first
     }
 
-    fn get(&self, subject: SubjectHash) -> Option<FirstPolicies> {
+    fn get(&self, subject: SubjectHash) -> Option<FirstReadAndWritePolicies> {
         match self {
             Self::Few(entries) => {
                 entries.iter().find(|(hash, _)| *hash == subject).map(|(_, policies)| *policies)
@@ -218,13 +227,13 @@ impl TargetSubjects {
 }
 
 /// The hash of a user as a member of a group.
-fn member_hash(user: SubjectHash, group: SubjectHash) -> SubjectHash {
+fn group_member_hash(user: SubjectHash, group: SubjectHash) -> SubjectHash {
     user.rotate_left(u64::BITS / 2) ^ group
 }
 
 /// The hash of a user as a member of any group. A target has it if some policy for the target names the
 /// user together with a group.
-fn any_member_hash(user: SubjectHash) -> SubjectHash {
+fn any_group_member_hash(user: SubjectHash) -> SubjectHash {
     user.rotate_left(u64::BITS / 4)
 }
 
@@ -233,10 +242,10 @@ fn split_group_batch(groups: &[String]) -> (&[String], &[String]) {
     groups.split_at(groups.len().min(GROUPS_BATCH))
 }
 
-impl FirstPolicies {
+impl FirstReadAndWritePolicies {
     const NONE: Self = Self { read: NO_POLICY, write: NO_POLICY };
 
-    fn earlier_of_each(self, other: Self) -> Self {
+    fn merge_earliest_policies(self, other: Self) -> Self {
         Self { read: self.read.min(other.read), write: self.write.min(other.write) }
     }
 }

@@ -113,7 +113,7 @@ impl Policy {
     }
 
     /// Reports whether the policy grants the request to the user.
-    pub(crate) fn matches(&self, user: &User, attributes: &Attributes<'_>) -> bool {
+    pub(crate) fn matches_request(&self, user: &User, attributes: &Attributes<'_>) -> bool {
         self.matches_subject(user)
             && self.matches_verb(attributes)
             && self.matches_target(&attributes.target)
@@ -255,9 +255,13 @@ mod tests {
             let request = Attributes { user: Some(&bob), verb: Verb::GET, target };
             let spec = line(namespace, resource);
             let shown = format!("{namespace:?} {resource:?} {target:?}");
-            assert_eq!(Policy::from_v0(1, spec.clone()).matches(&bob, &request), exact, "{shown}");
+            assert_eq!(
+                Policy::from_v0(1, spec.clone()).matches_request(&bob, &request),
+                exact,
+                "{shown}"
+            );
             let policies = Policy::from_v0_matching_unset(1, spec);
-            let is_granted = policies.iter().any(|policy| policy.matches(&bob, &request));
+            let is_granted = policies.iter().any(|policy| policy.matches_request(&bob, &request));
             assert_eq!(is_granted, matching, "{shown}");
         }
     }

@@ -9,9 +9,9 @@ pub struct AuthorizerName(Arc<str>);
 
 /// A text is not a valid name for an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("authorizer name is invalid: {}", reasons.join(", "))]
+#[error("authorizer name is invalid: {}", name_faults.join(", "))]
 pub struct AuthorizerNameError {
-    reasons: Vec<String>,
+    name_faults: Vec<String>,
 }
 
 impl AuthorizerName {
@@ -24,7 +24,7 @@ impl AuthorizerName {
         if reasons.is_empty() {
             Ok(Self(name.into()))
         } else {
-            Err(AuthorizerNameError { reasons })
+            Err(AuthorizerNameError { name_faults: reasons })
         }
     }
 
@@ -34,7 +34,7 @@ impl AuthorizerName {
     }
 
     /// The text, for values that share it.
-    pub fn as_arc(&self) -> &Arc<str> {
+    pub fn as_arc_str(&self) -> &Arc<str> {
         &self.0
     }
 }

@@ -16,7 +16,7 @@ pub struct AuthorizerSlot {
     /// The authorizer in this position.
     pub authorizer: SlotAuthorizer,
     /// The function that observes the decisions of the authorizer; `None` if nothing observes them.
-    pub observer: Option<DecisionObserver>,
+    pub decision_observer: Option<DecisionObserver>,
 }
 
 /// The authorizer of a slot.
@@ -33,11 +33,11 @@ pub enum SlotAuthorizer {
 impl AuthorizerSlot {
     /// A slot without an observer.
     pub const fn without_observer(authorizer: SlotAuthorizer) -> Self {
-        Self { authorizer, observer: None }
+        Self { authorizer, decision_observer: None }
     }
 
     /// Makes a member of a chain: the authorizer of this slot together with the objects that it decides from.
-    pub fn to_member(
+    pub fn to_chain_member(
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
         node: &Arc<authz_node::Snapshot>,

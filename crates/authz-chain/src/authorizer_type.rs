@@ -27,7 +27,7 @@ impl AuthorizerType {
         [Self::Abac, Self::AlwaysAllow, Self::AlwaysDeny, Self::Node, Self::Rbac, Self::Webhook];
 
     /// Returns the built-in type with this name. Names are case-sensitive.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub fn from_type_name(name: &str) -> Option<Self> {
         Self::BUILT_IN.into_iter().find(|kind| kind.name() == name)
     }
 
@@ -71,9 +71,9 @@ mod tests {
         let names = AuthorizerType::BUILT_IN.map(AuthorizerType::name);
         assert!(names.is_sorted());
         for kind in AuthorizerType::BUILT_IN {
-            assert_eq!(AuthorizerType::from_name(kind.name()), Some(kind));
+            assert_eq!(AuthorizerType::from_type_name(kind.name()), Some(kind));
         }
-        assert_eq!(AuthorizerType::from_name("rbac"), None);
+        assert_eq!(AuthorizerType::from_type_name("rbac"), None);
     }
 
     #[test]

@@ -28,14 +28,14 @@ pub type DecisionObserver = Arc<dyn Fn(Verdict, Duration) + Send + Sync>;
 /// INVARIANT: names are unique.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
-    members: Vec<ObservedMember>,
+    chain_members: Vec<ObservedMember>,
 }
 
 /// One authorizer of a chain and the observer of its decisions.
 #[derive(Clone)]
 struct ObservedMember {
-    member: ChainMember,
-    observer: Option<DecisionObserver>,
+    chain_member: ChainMember,
+    decision_observer: Option<DecisionObserver>,
 }
 
 /// The decision of a chain.
@@ -45,7 +45,7 @@ pub struct ChainDecision<'c> {
     /// The decision of the chain.
     pub decision: Decision,
     /// The name of the authorizer that decided; `None` if all abstained.
-    pub decided_by: Option<&'c str>,
+    pub deciding_authorizer_name: Option<&'c str>,
     /// The names of the webhooks that were not called, in order: a match condition is false, or can not be evaluated and
     /// the webhook fails open.
     pub skipped_webhooks: Vec<&'c str>,
@@ -58,7 +58,7 @@ impl<'c> ChainDecision<'c> {
     pub fn new(decision: Decision, decided_by: Option<&'c str>) -> Self {
         Self {
             decision,
-            decided_by,
+            deciding_authorizer_name: decided_by,
             skipped_webhooks: Vec::new(),
             failed_open_webhooks: Vec::new(),
         }
@@ -83,20 +83,23 @@ impl Chain {
     ) -> Result<Self, ConfigurationError> {
         let members: Vec<ObservedMember> = members
             .into_iter()
-            .map(|(member, observer)| ObservedMember { member, observer })
+            .map(|(member, observer)| ObservedMember {
+                chain_member: member,
+                decision_observer: observer,
+            })
             .collect();
         let mut names = BTreeSet::new();
-        for name in members.iter().map(|observed| observed.member.name()) {
+        for name in members.iter().map(|observed| observed.chain_member.name()) {
             if !names.insert(name) {
                 return Err(ConfigurationError::RepeatedName(name.to_owned()));
             }
         }
-        Ok(Self { members })
+        Ok(Self { chain_members: members })
     }
 
     /// The authorizers that were configured.
-    pub fn members(&self) -> impl Iterator<Item = &ChainMember> {
-        self.members.iter().map(|observed| &observed.member)
+    pub fn chain_members(&self) -> impl Iterator<Item = &ChainMember> {
+        self.chain_members.iter().map(|observed| &observed.chain_member)
     }
 
     /// Consults each authorizer in turn.
@@ -126,21 +129,22 @@ impl Chain {
         {
             return ChainDecision::new(decision, Some(system_masters::NAME));
         }
-        for observed in &self.members {
-            let name = observed.member.name();
+        for observed in &self.chain_members {
+            let name = observed.chain_member.name();
             let mut inner = begin_authorizer_trace(name, &mut recorder);
-            let answered = observed.authorize(caller, attributes, inner.reborrow()).await;
+            let answered = observed.authorize(caller, attributes, inner.reborrow_recorder()).await;
             inner.record_event(|| TraceEvent::from_decision(&answered.decision));
             if answered.is_skipped {
                 skipped.push(name);
             }
             failed_open.extend(answered.fail_open_cause.map(|cause| (name, cause)));
-            let ended = abstentions
-                .collect_unless_final(answered.decision, || observed.member.name_as_shared_text());
+            let ended = abstentions.collect_unless_final(answered.decision, || {
+                observed.chain_member.name_as_shared_text()
+            });
             if let Some(decision) = ended {
                 return ChainDecision {
                     decision,
-                    decided_by: Some(name),
+                    deciding_authorizer_name: Some(name),
                     skipped_webhooks: skipped,
                     failed_open_webhooks: failed_open,
                 };
@@ -148,7 +152,7 @@ impl Chain {
         }
         ChainDecision {
             decision: abstentions.into_decision(),
-            decided_by: None,
+            deciding_authorizer_name: None,
             skipped_webhooks: skipped,
             failed_open_webhooks: failed_open,
         }
@@ -168,7 +172,7 @@ impl Chain {
     /// is. `system:masters` does not add a rule.
     pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let mut all = Rules::default();
-        for member in self.members() {
+        for member in self.chain_members() {
             let rules = member.rules_for(user, namespace);
             all.resource_rules.extend(rules.resource_rules);
             all.non_resource_rules.extend(rules.non_resource_rules);
@@ -186,11 +190,11 @@ impl ObservedMember {
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
     ) -> WebhookDecision {
-        let Some(observer) = &self.observer else {
-            return self.member.authorize(caller, attributes, recorder).await;
+        let Some(observer) = &self.decision_observer else {
+            return self.chain_member.authorize(caller, attributes, recorder).await;
         };
         let begun = Instant::now();
-        let answered = self.member.authorize(caller, attributes, recorder).await;
+        let answered = self.chain_member.authorize(caller, attributes, recorder).await;
         observer(answered.decision.verdict, begun.elapsed());
         answered
     }
@@ -198,18 +202,18 @@ impl ObservedMember {
 
 impl fmt::Debug for ObservedMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.member.fmt(f)
+        self.chain_member.fmt(f)
     }
 }
 
 fn begin_authorizer_trace<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
-    recorder.record_parent_event(|| TraceEvent::new("authorizer").with_field("name", name))
+    recorder.record_parent_event(|| TraceEvent::new("authorizer").with_named_value("name", name))
 }
 
 /// The reasons and errors of the authorizers that abstained.
 #[derive(Default)]
 struct Abstentions {
-    reasons: Vec<Abstention>,
+    abstentions: Vec<Abstention>,
     error: Option<EvaluationErrors>,
 }
 
@@ -225,7 +229,7 @@ impl Abstentions {
             Verdict::NoOpinion => {
                 if !decision.reason.is_empty() {
                     let reason = decision.reason;
-                    self.reasons.push(Abstention { authorizer: name(), reason });
+                    self.abstentions.push(Abstention { authorizer_name: name(), reason });
                 }
                 merge_errors(&mut self.error, decision.error);
                 None
@@ -234,9 +238,9 @@ impl Abstentions {
     }
 
     fn into_decision(self) -> Decision {
-        let reason = match self.reasons.as_slice() {
+        let reason = match self.abstentions.as_slice() {
             [] => Reason::default(),
-            [_, ..] => Reason::Abstentions(self.reasons.into()),
+            [_, ..] => Reason::Abstentions(self.abstentions.into()),
         };
         Decision { error: self.error, ..Decision::no_opinion(reason) }
     }

@@ -1,4 +1,4 @@
-//! One authorizer of a chain.
+//! One authorizer of a chain, together with the objects that it decides from.
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl ChainMember {
     pub(crate) fn name_as_shared_text(&self) -> SharedText {
         match self {
             Self::Webhook(webhook) => Arc::clone(webhook.name_as_arc()).into(),
-            Self::Plugin(name, _) => Arc::clone(name.as_arc()).into(),
+            Self::Plugin(name, _) => Arc::clone(name.as_arc_str()).into(),
             Self::Abac(_)
             | Self::AlwaysAllow
             | Self::AlwaysDeny
@@ -98,7 +98,7 @@ impl ChainMember {
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
             Self::Plugin(name, plugin) => {
                 let decision = plugin.authorize(attributes, recorder).await;
-                let reason = decision.reason.with_plugin_name(name.as_arc());
+                let reason = decision.reason.with_plugin_name(name.as_arc_str());
                 Decision { reason, ..decision }
             }
         };
@@ -126,19 +126,21 @@ impl ChainMember {
             Self::AlwaysDeny => Subjects::default(),
             Self::Node(policy) => policy.allowed_subjects(attributes),
             Self::Rbac(snapshot) => snapshot.allowed_subjects(attributes),
-            Self::Webhook(webhook) => {
-                prefix_notes(webhook.name(), webhook.allowed_subjects(attributes))
-            }
-            Self::Plugin(name, plugin) => {
-                prefix_notes(name.as_str(), plugin.allowed_subjects(attributes))
-            }
+            Self::Webhook(webhook) => prefix_notes_with_authorizer_name(
+                webhook.name(),
+                webhook.allowed_subjects(attributes),
+            ),
+            Self::Plugin(name, plugin) => prefix_notes_with_authorizer_name(
+                name.as_str(),
+                plugin.allowed_subjects(attributes),
+            ),
         }
     }
 }
 
 /// Puts the name of the authorizer before each note.
-fn prefix_notes(name: &str, mut subjects: Subjects) -> Subjects {
-    for note in &mut subjects.notes {
+fn prefix_notes_with_authorizer_name(name: &str, mut subjects: Subjects) -> Subjects {
+    for note in &mut subjects.listing_notes {
         note.insert_str(0, ": ");
         note.insert_str(0, name);
     }

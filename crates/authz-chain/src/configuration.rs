@@ -56,7 +56,7 @@ pub struct WebhookConfiguration {
 /// The reason why a list of authorizers is not a valid chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
-    /// There is no authorizer.
+    /// The configuration has no authorizer.
     #[error("at least one authorization mode must be defined")]
     Empty,
     /// A type that may occur only once is repeated.
@@ -90,7 +90,7 @@ impl Configuration {
         Ok(Self { authorizers })
     }
 
-    /// The authorizers in order.
+    /// The authorizers in the order in which a chain consults them.
     pub fn authorizers(&self) -> &[AuthorizerConfiguration] {
         &self.authorizers
     }

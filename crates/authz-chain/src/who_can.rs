@@ -21,7 +21,7 @@ impl Chain {
     pub fn who_can(&self, attributes: &Attributes<'_>) -> Subjects {
         let mut listed = SubjectCollector::default();
         listed.add_subjects(system_masters::NAME, system_masters::subjects());
-        for member in self.members() {
+        for member in self.chain_members() {
             if listed.denies_everybody() {
                 break;
             }
@@ -48,14 +48,14 @@ impl SubjectCollector {
         let Self { allowed_subjects: allowed, denied_users, denied_groups } = self;
         add_names_except(&mut allowed.users, more.users, denied_users);
         add_names_except(&mut allowed.groups, more.groups, denied_groups);
-        allowed.notes.extend(more.notes);
+        allowed.listing_notes.extend(more.listing_notes);
         allowed.is_incomplete |= more.is_incomplete;
         match more.denied_subjects {
             DeniedSubjects::Nobody => {}
             DeniedSubjects::Everybody => allowed.denied_subjects = DeniedSubjects::Everybody,
             DeniedSubjects::Listed { users, groups } => {
                 if !users.is_empty() || !groups.is_empty() {
-                    allowed.notes.push(denial_note(name, &users, &groups));
+                    allowed.listing_notes.push(denial_note(name, &users, &groups));
                 }
                 denied_users.extend(users);
                 denied_groups.extend(groups);

@@ -89,7 +89,7 @@ fn check(decide: &dyn Fn(&Attributes<'_>) -> Decision) {
 #[test]
 fn rbac_allows_without_an_allocation() {
     let snapshot = snapshot();
-    check(&|attributes| snapshot.authorize(attributes, Recorder::disabled()));
+    check(&|attributes| snapshot.authorize(attributes, Recorder::disabled_recorder()));
 }
 
 #[test]
@@ -97,7 +97,9 @@ fn a_chain_allows_without_an_allocation() {
     let Ok(chain) = Chain::new(vec![ChainMember::Rbac(Arc::new(snapshot()))]) else {
         panic!("names")
     };
-    check(&|attributes| finish(chain.authorize(attributes, Recorder::disabled())).decision);
+    check(&|attributes| {
+        finish(chain.authorize(attributes, Recorder::disabled_recorder())).decision
+    });
 }
 
 #[test]
@@ -106,7 +108,8 @@ fn allocations_are_counted() {
     snapshot.remove_role(Namespace::CLUSTER_SCOPE, "all");
     let (user, mut text) = (user_with_groups("root"), String::new());
     let counted = allocation_counter::measure(|| {
-        let decision = snapshot.authorize(&attributes(&user, "secrets"), Recorder::disabled());
+        let decision =
+            snapshot.authorize(&attributes(&user, "secrets"), Recorder::disabled_recorder());
         text = decision.reason.to_string();
     });
     assert_eq!(text, "RBAC: clusterrole.rbac.authorization.k8s.io \"all\" not found");

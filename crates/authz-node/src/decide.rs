@@ -2,10 +2,10 @@
 
 use authz::{Attributes, Decision, NodeRule, Reason, Recorder, Resource, TraceEvent, User};
 
-use crate::explain::{explain_no_path, explain_not_a_node, explain_path};
+use crate::explain::{explain_graph_path, explain_no_graph_path, explain_not_a_node};
 use crate::node_identity::NodeIdentity;
+use crate::node_requirement::{NodeRequirement, nodes_in_field_selector, requirement_for_request};
 use crate::object_name::{ObjectKind, ObjectName};
-use crate::requirement::{NodeRequirement, requirement_for_request, selected_nodes};
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -21,10 +21,10 @@ impl Snapshot {
             NodeIdentity::Node(name) => name,
             identity @ (NodeIdentity::Unnamed | NodeIdentity::NotANode) => {
                 explain_not_a_node(attributes.user, &mut recorder);
-                return no_opinion_on_user(identity, attributes.user);
+                return no_opinion_for_non_node(identity, attributes.user);
             }
         };
-        recorder.record_event(|| TraceEvent::new("node").with_field("name", node));
+        recorder.record_event(|| TraceEvent::new("node").with_named_value("name", node));
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
         match requirement_for_request(attributes, self.feature_gates) {
@@ -45,10 +45,11 @@ impl Snapshot {
                 self.decide_by_relation(kind, resource, node, recorder)
             }
             NodeRequirement::Selector(_) | NodeRequirement::SelectorOrRelated(..)
-                if selected_nodes(resource).any(|selected_node| selected_node == node) =>
+                if nodes_in_field_selector(resource).any(|selected_node| selected_node == node) =>
             {
-                recorder
-                    .record_event(|| TraceEvent::new("selector").with_field("spec.nodeName", node));
+                recorder.record_event(|| {
+                    TraceEvent::new("selector").with_named_value("spec.nodeName", node)
+                });
                 Decision::allow(NodeRule::NodeNameSelector)
             }
             NodeRequirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
@@ -72,16 +73,16 @@ impl Snapshot {
             return Decision::no_opinion("No Object name found");
         }
         let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
-        if self.graph.is_related(object, node) {
-            explain_path(&self.graph, object, node, &mut recorder);
+        if self.graph.is_related_to_node(object, node) {
+            explain_graph_path(&self.graph, object, node, &mut recorder);
             return Decision::allow(NodeRule::RelatedObject);
         }
-        explain_no_path(&self.graph, object, node, &mut recorder);
+        explain_no_graph_path(&self.graph, object, node, &mut recorder);
         Decision::no_opinion(Reason::NodeNotRelated { node: node.into() })
     }
 }
 
-fn no_opinion_on_user(identity: NodeIdentity<'_>, user: Option<&User>) -> Decision {
+fn no_opinion_for_non_node(identity: NodeIdentity<'_>, user: Option<&User>) -> Decision {
     match identity {
         NodeIdentity::Unnamed => {
             let name = user.map_or("", |user| &user.name);

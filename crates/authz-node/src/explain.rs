@@ -12,14 +12,14 @@ pub const NEAR_MISSES_MAX: usize = 5;
 /// Explains why a user is not a node.
 pub(crate) fn explain_not_a_node(user: Option<&User>, recorder: &mut Recorder<'_>) {
     recorder.record_event(|| {
-        let event = TraceEvent::new("node").with_field("isNode", false);
-        let Some(user) = user else { return event.with_field("missing", "user") };
+        let event = TraceEvent::new("node").with_named_value("isNode", false);
+        let Some(user) = user else { return event.with_named_value("missing", "user") };
         let has_prefix = user.name.starts_with(NODE_USER_PREFIX);
         match (has_prefix, user.is_in_group(NODES_GROUP)) {
-            (true, true) => event.with_field("missing", "name of the node"),
-            (true, false) => event.with_field("missing", format!("group {NODES_GROUP}")),
+            (true, true) => event.with_named_value("missing", "name of the node"),
+            (true, false) => event.with_named_value("missing", format!("group {NODES_GROUP}")),
             (false, true) => {
-                event.with_field("missing", format!("user name {NODE_USER_PREFIX}NAME"))
+                event.with_named_value("missing", format!("user name {NODE_USER_PREFIX}NAME"))
             }
             (false, false) => event,
         }
@@ -27,7 +27,7 @@ pub(crate) fn explain_not_a_node(user: Option<&User>, recorder: &mut Recorder<'_
 }
 
 /// Explains how an object is related to a node.
-pub(crate) fn explain_path(
+pub(crate) fn explain_graph_path(
     graph: &Graph,
     object: ObjectName<'_>,
     node: &str,
@@ -36,13 +36,13 @@ pub(crate) fn explain_path(
     recorder.record_event(|| {
         let path = graph.path_to_node(object, node).into_iter().map(describe_object);
         let vertices: Vec<String> = path.chain([format!("node {node}")]).collect();
-        TraceEvent::new("path").with_field("vertices", vertices)
+        TraceEvent::new("path").with_named_value("vertices", vertices)
     });
 }
 
 /// Explains why an object is not related to a node: whether the graph has the object and the node, and
 /// to which other nodes the object is related.
-pub(crate) fn explain_no_path(
+pub(crate) fn explain_no_graph_path(
     graph: &Graph,
     object: ObjectName<'_>,
     node: &str,
@@ -54,11 +54,14 @@ pub(crate) fn explain_no_path(
             !related_nodes.is_empty() || graph.is_volume_or_used_by_volume(object);
         let shown_nodes = related_nodes.iter().take(NEAR_MISSES_MAX);
         TraceEvent::new("noPath")
-            .with_field("object", describe_object(object))
-            .with_field("isObjectKnown", is_object_known)
-            .with_field("isNodeKnown", graph.has_node(node))
-            .with_field("nNodes", related_nodes.len())
-            .with_field("nodes", shown_nodes.map(|node| (*node).to_owned()).collect::<Vec<_>>())
+            .with_named_value("object", describe_object(object))
+            .with_named_value("isObjectKnown", is_object_known)
+            .with_named_value("isNodeKnown", graph.has_node(node))
+            .with_named_value("nNodes", related_nodes.len())
+            .with_named_value(
+                "nodes",
+                shown_nodes.map(|node| (*node).to_owned()).collect::<Vec<_>>(),
+            )
     });
 }
 

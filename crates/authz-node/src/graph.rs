@@ -21,7 +21,7 @@ pub struct Graph {
     /// The objects of each node, by its name.
     pub(crate) objects_by_node: Map<Arc<str>, NodeObjects>,
     /// The pods and other objects that name a node.
-    pub(crate) bound_objects: Map<OwnedObjectName, BoundObject>,
+    pub(crate) node_bound_objects: Map<OwnedObjectName, NodeBoundObject>,
     /// The persistent volumes that are bound to a claim.
     pub(crate) bound_volumes: Map<OwnedObjectName, BoundVolume>,
     /// The persistent volume claims to which a volume is bound or a pod refers.
@@ -34,8 +34,8 @@ pub(crate) type NodeObjects = Map<OwnedObjectName, u32>;
 
 /// An object that names its node.
 #[derive(Debug, Clone)]
-pub(crate) struct BoundObject {
-    pub(crate) node: Arc<str>,
+pub(crate) struct NodeBoundObject {
+    pub(crate) node_name: Arc<str>,
     /// The objects to which it refers, without duplicates. Only pods refer to objects.
     pub(crate) referenced_objects: Arc<[OwnedObjectName]>,
 }
@@ -43,25 +43,25 @@ pub(crate) struct BoundObject {
 /// A persistent volume that is bound to a claim.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundVolume {
-    pub(crate) claim: OwnedObjectName,
+    pub(crate) claim_name: OwnedObjectName,
     /// The secrets to which it refers, without duplicates.
-    pub(crate) secrets: Arc<[OwnedObjectName]>,
+    pub(crate) secret_names: Arc<[OwnedObjectName]>,
 }
 
-/// A persistent volume claim.
+/// The volumes and the nodes to which one persistent volume claim is related.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClaimRelations {
     /// The volumes that are bound to it. Kubernetes binds one.
-    pub(crate) volumes: Map<OwnedObjectName, ()>,
+    pub(crate) bound_volume_names: Map<OwnedObjectName, ()>,
     /// The nodes with a pod that refers to it.
-    pub(crate) nodes: Map<Arc<str>, ()>,
+    pub(crate) node_names: Map<Arc<str>, ()>,
 }
 
 /// Queries of the relations between objects and nodes.
 impl Graph {
     /// Reports whether an object is related to a node.
     #[inline]
-    pub(crate) fn is_related(&self, object: ObjectName<'_>, node: &str) -> bool {
+    pub(crate) fn is_related_to_node(&self, object: ObjectName<'_>, node: &str) -> bool {
         self.objects_by_node.get(node).is_some_and(|objects| has_object(objects, object))
     }
 
@@ -96,23 +96,24 @@ impl Graph {
         object: ObjectName<'g>,
         node: &str,
     ) -> Vec<ObjectName<'g>> {
-        std::iter::successors(Some(object), |object| self.next_on_path(*object, node)).collect()
+        std::iter::successors(Some(object), |object| self.next_object_on_path(*object, node))
+            .collect()
     }
 
     /// The next object on the path: a pod that refers to the object, the claim of a volume, or a volume
     /// with this secret. If there are several, the first by name. `None` if the object names the node.
-    fn next_on_path(&self, object: ObjectName<'_>, node: &str) -> Option<ObjectName<'_>> {
+    fn next_object_on_path(&self, object: ObjectName<'_>, node: &str) -> Option<ObjectName<'_>> {
         let key: &dyn AsObjectName = &object;
-        if self.bound_objects.contains_key(key) {
+        if self.node_bound_objects.contains_key(key) {
             return None;
         }
         if let Some(volume) = self.bound_volumes.get(key) {
-            return Some(volume.claim.as_object_name());
+            return Some(volume.claim_name.as_object_name());
         }
         let objects =
             || self.objects_by_node.get(node).into_iter().flat_map(|objects| objects.iter());
         let pods = objects().filter(|(candidate, _)| {
-            let bound_object = self.bound_objects.get(*candidate);
+            let bound_object = self.node_bound_objects.get(*candidate);
             bound_object
                 .is_some_and(|bound_object| contains(&bound_object.referenced_objects, object))
         });
@@ -128,16 +129,16 @@ impl Graph {
     pub fn n_relations(&self) -> usize {
         let n_objects: usize = self.objects_by_node.values().map(Map::len).sum();
         let n_references: usize = self
-            .bound_objects
+            .node_bound_objects
             .values()
             .map(|bound_object| 1 + bound_object.referenced_objects.len())
             .sum();
         let n_secrets: usize =
-            self.bound_volumes.values().map(|volume| 1 + volume.secrets.len()).sum();
+            self.bound_volumes.values().map(|volume| 1 + volume.secret_names.len()).sum();
         let n_of_claims: usize = self
             .claim_relations
             .values()
-            .map(|claim| 1 + claim.volumes.len() + claim.nodes.len())
+            .map(|claim| 1 + claim.bound_volume_names.len() + claim.node_names.len())
             .sum();
         self.objects_by_node.len() + n_objects + n_references + n_secrets + n_of_claims
     }
@@ -145,7 +146,7 @@ impl Graph {
 
 impl BoundVolume {
     fn has_secret(&self, secret: ObjectName<'_>) -> bool {
-        contains(&self.secrets, secret)
+        contains(&self.secret_names, secret)
     }
 }
 

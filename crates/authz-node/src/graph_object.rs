@@ -33,15 +33,15 @@ pub struct Pod {
     /// The name of the service account.
     pub service_account_name: String,
     /// The secrets of containers, volumes and image pulls.
-    pub secrets: Vec<String>,
+    pub secret_names: Vec<String>,
     /// The config maps of containers and volumes.
-    pub config_maps: Vec<String>,
+    pub config_map_names: Vec<String>,
     /// The claims of volumes, including those that are created for ephemeral volumes.
-    pub persistent_volume_claims: Vec<String>,
+    pub persistent_volume_claim_names: Vec<String>,
     /// The resource claims that exist, named in the pod or created for it from a template.
-    pub resource_claims: Vec<String>,
+    pub resource_claim_names: Vec<String>,
     /// The resource claim that is created for extended resources.
-    pub extended_resource_claim: Option<String>,
+    pub extended_resource_claim_name: Option<String>,
 }
 
 /// A persistent volume and the claim to which it is bound.
@@ -50,9 +50,9 @@ pub struct PersistentVolume {
     /// The name of the object.
     pub name: String,
     /// The claim to which it is bound. An unbound volume relates nothing.
-    pub claim: Option<ClaimReference>,
+    pub claim_ref: Option<ClaimReference>,
     /// The secrets that a kubelet needs to mount it.
-    pub secrets: Vec<SecretReference>,
+    pub secret_refs: Vec<SecretReference>,
 }
 
 /// The claim to which a volume is bound.

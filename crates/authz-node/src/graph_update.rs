@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use authz::Namespace;
 
-use crate::graph::{BoundObject, BoundVolume, ClaimRelations, Graph};
+use crate::graph::{BoundVolume, ClaimRelations, Graph, NodeBoundObject};
 use crate::graph_object::{GraphObject, NodeAssignment, PersistentVolume, Pod};
 use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
@@ -17,11 +17,11 @@ impl Graph {
         self.delete_object(object);
         match object {
             GraphObject::Pod(pod) => self.add_pod(pod),
-            GraphObject::PersistentVolume(volume) => self.add_volume(volume),
+            GraphObject::PersistentVolume(volume) => self.add_persistent_volume(volume),
             GraphObject::VolumeAttachment(assignment)
             | GraphObject::ResourceSlice(assignment)
             | GraphObject::PodCertificateRequest(assignment) => {
-                self.add_assignment(name_of_graph_object(object), assignment);
+                self.add_node_assignment(name_of_graph_object(object), assignment);
             }
         }
     }
@@ -40,7 +40,7 @@ impl Graph {
     pub fn delete_object(&mut self, object: &GraphObject) {
         let name = OwnedObjectName::from(name_of_graph_object(object));
         match object {
-            GraphObject::PersistentVolume(_) => self.delete_volume(&name),
+            GraphObject::PersistentVolume(_) => self.delete_persistent_volume(&name),
             GraphObject::Pod(_)
             | GraphObject::VolumeAttachment(_)
             | GraphObject::ResourceSlice(_)
@@ -55,11 +55,11 @@ impl Graph {
         }
         let referenced_objects = [
             (ObjectKind::ServiceAccount, std::slice::from_ref(&pod.service_account_name)),
-            (ObjectKind::Secret, pod.secrets.as_slice()),
-            (ObjectKind::ConfigMap, pod.config_maps.as_slice()),
-            (ObjectKind::PersistentVolumeClaim, pod.persistent_volume_claims.as_slice()),
-            (ObjectKind::ResourceClaim, pod.resource_claims.as_slice()),
-            (ObjectKind::ResourceClaim, pod.extended_resource_claim.as_slice()),
+            (ObjectKind::Secret, pod.secret_names.as_slice()),
+            (ObjectKind::ConfigMap, pod.config_map_names.as_slice()),
+            (ObjectKind::PersistentVolumeClaim, pod.persistent_volume_claim_names.as_slice()),
+            (ObjectKind::ResourceClaim, pod.resource_claim_names.as_slice()),
+            (ObjectKind::ResourceClaim, pod.extended_resource_claim_name.as_slice()),
         ];
         let referenced_objects = referenced_objects
             .into_iter()
@@ -70,15 +70,15 @@ impl Graph {
         self.bind_to_node(name, &pod.node_name, distinct_names(referenced_objects));
     }
 
-    fn add_assignment(&mut self, name: ObjectName<'_>, assignment: &NodeAssignment) {
+    fn add_node_assignment(&mut self, name: ObjectName<'_>, assignment: &NodeAssignment) {
         if !assignment.node_name.is_empty() {
             self.bind_to_node(name, &assignment.node_name, Arc::default());
         }
     }
 
-    fn add_volume(&mut self, volume: &PersistentVolume) {
-        let Some(claim) = &volume.claim else { return };
-        let secrets = volume.secrets.iter().map(|secret| {
+    fn add_persistent_volume(&mut self, volume: &PersistentVolume) {
+        let Some(claim) = &volume.claim_ref else { return };
+        let secrets = volume.secret_refs.iter().map(|secret| {
             let namespace = Namespace::new(secret.namespace.as_ref().unwrap_or(&claim.namespace));
             ObjectName { kind: ObjectKind::Secret, namespace, name: &secret.name }
         });
@@ -93,22 +93,24 @@ impl Graph {
             namespace: Namespace::CLUSTER_SCOPE,
             name: &volume.name,
         });
-        let volume = BoundVolume { claim: claim.clone(), secrets };
+        let volume = BoundVolume { claim_name: claim.clone(), secret_names: secrets };
         let entry = self.claim_relations.get_or_insert_with(claim, ClaimRelations::default);
-        entry.volumes.insert(name.clone(), ());
-        let nodes: Vec<Arc<str>> = entry.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
+        entry.bound_volume_names.insert(name.clone(), ());
+        let nodes: Vec<Arc<str>> =
+            entry.node_names.iter().map(|(node, ())| Arc::clone(node)).collect();
         for node in nodes {
             self.add_volume_relations(&name, &volume, &node);
         }
         self.bound_volumes.insert(name, volume);
     }
 
-    fn delete_volume(&mut self, name: &OwnedObjectName) {
+    fn delete_persistent_volume(&mut self, name: &OwnedObjectName) {
         let Some(volume) = self.bound_volumes.remove(name) else { return };
-        let Some(claim) = self.claim_relations.get_mut(&volume.claim) else { return };
-        claim.volumes.remove(name);
-        let nodes: Vec<Arc<str>> = claim.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
-        self.remove_claim_if_unused(&volume.claim);
+        let Some(claim) = self.claim_relations.get_mut(&volume.claim_name) else { return };
+        claim.bound_volume_names.remove(name);
+        let nodes: Vec<Arc<str>> =
+            claim.node_names.iter().map(|(node, ())| Arc::clone(node)).collect();
+        self.remove_claim_if_unused(&volume.claim_name);
         for node in nodes {
             self.remove_volume_relations(name, &volume, &node);
         }
@@ -133,12 +135,14 @@ impl Graph {
                 self.add_claim_relations(reference, &node);
             }
         }
-        self.bound_objects.insert(object, BoundObject { node, referenced_objects });
+        self.node_bound_objects
+            .insert(object, NodeBoundObject { node_name: node, referenced_objects });
     }
 
-    /// The reverse of [`Self::bind_to_node`].
+    /// Removes the relations that [`Self::bind_to_node`] added for an object.
     fn unbind_from_node(&mut self, object: &OwnedObjectName) {
-        let Some(BoundObject { node, referenced_objects }) = self.bound_objects.remove(object)
+        let Some(NodeBoundObject { node_name: node, referenced_objects }) =
+            self.node_bound_objects.remove(object)
         else {
             return;
         };
@@ -154,26 +158,29 @@ impl Graph {
     /// Relates the volumes of a claim to a node whose first pod refers to the claim.
     fn add_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
         let claim = self.claim_relations.get_or_insert_with(name.clone(), ClaimRelations::default);
-        claim.nodes.insert(Arc::clone(node), ());
+        claim.node_names.insert(Arc::clone(node), ());
         for (volume_name, volume) in self.volumes_of_claim(name) {
             self.add_volume_relations(&volume_name, &volume, node);
         }
     }
 
-    /// The reverse of [`Self::add_claim_relations`].
+    /// Removes the relations that [`Self::add_claim_relations`] added for a claim and a node.
     fn remove_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
         for (volume_name, volume) in self.volumes_of_claim(name) {
             self.remove_volume_relations(&volume_name, &volume, node);
         }
         if let Some(claim) = self.claim_relations.get_mut(name) {
-            claim.nodes.remove(node.as_ref());
+            claim.node_names.remove(node.as_ref());
         }
         self.remove_claim_if_unused(name);
     }
 
     fn volumes_of_claim(&self, claim: &OwnedObjectName) -> Vec<(OwnedObjectName, BoundVolume)> {
-        let names =
-            self.claim_relations.get(claim).into_iter().flat_map(|claim| claim.volumes.iter());
+        let names = self
+            .claim_relations
+            .get(claim)
+            .into_iter()
+            .flat_map(|claim| claim.bound_volume_names.iter());
         names
             .filter_map(|(name, ())| Some((name.clone(), self.bound_volumes.get(name)?.clone())))
             .collect()
@@ -186,7 +193,7 @@ impl Graph {
         node: &Arc<str>,
     ) {
         self.add_relation(name, node);
-        for secret in volume.secrets.iter() {
+        for secret in volume.secret_names.iter() {
             self.add_relation(secret, node);
         }
     }
@@ -197,7 +204,7 @@ impl Graph {
         volume: &BoundVolume,
         node: &Arc<str>,
     ) {
-        for secret in volume.secrets.iter() {
+        for secret in volume.secret_names.iter() {
             self.remove_relation(secret, node);
         }
         self.remove_relation(name, node);
@@ -228,7 +235,9 @@ impl Graph {
 
     fn remove_claim_if_unused(&mut self, name: &OwnedObjectName) {
         let claim = self.claim_relations.get(name);
-        if claim.is_some_and(|claim| claim.volumes.is_empty() && claim.nodes.is_empty()) {
+        if claim
+            .is_some_and(|claim| claim.bound_volume_names.is_empty() && claim.node_names.is_empty())
+        {
             self.claim_relations.remove(name);
         }
     }

@@ -18,7 +18,7 @@ mod object_name;
 mod snapshot;
 
 mod node_identity;
-mod requirement;
+mod node_requirement;
 
 mod decide;
 mod explain;

@@ -7,9 +7,9 @@ use authz::{
 /// The rules that hold for every node. There are few and they do not change, so they are tried in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeRules {
-    /// The rules for resources.
+    /// The rules that allow nodes verbs on resources.
     pub resource_rules: Vec<ResourceRule>,
-    /// The rules for paths.
+    /// The rules that allow nodes verbs on URL paths.
     pub non_resource_rules: Vec<NonResourceRule>,
 }
 
@@ -60,7 +60,8 @@ impl NodeRules {
             let has_name = rule.resource_names.is_empty()
                 || rule.resource_names.iter().any(|name| name == resource.name);
             if has_verb && has_name {
-                recorder.record_event(|| describe_rule(rule, idx).with_field("matches", true));
+                recorder
+                    .record_event(|| rule_trace_event(rule, idx).with_named_value("matches", true));
                 return true;
             }
             recorder.record_event(|| {
@@ -69,7 +70,9 @@ impl NodeRules {
                     (true, _) => "name",
                     (false, false) => "verb and name",
                 };
-                describe_rule(rule, idx).with_field("matches", false).with_field("missing", missing)
+                rule_trace_event(rule, idx)
+                    .with_named_value("matches", false)
+                    .with_named_value("missing", missing)
             });
         }
         false
@@ -83,10 +86,10 @@ impl NodeRules {
             let matches = contains_or_wildcard(&rule.verbs, verb.as_str());
             recorder.record_event(|| {
                 TraceEvent::new("rule")
-                    .with_field("index", idx)
-                    .with_field("verbs", rule.verbs.clone())
-                    .with_field("nonResourceURLs", rule.non_resource_urls.clone())
-                    .with_field("matches", matches)
+                    .with_named_value("index", idx)
+                    .with_named_value("verbs", rule.verbs.clone())
+                    .with_named_value("nonResourceURLs", rule.non_resource_urls.clone())
+                    .with_named_value("matches", matches)
             });
             if matches {
                 return true;
@@ -124,12 +127,12 @@ fn covers_path(text: &str, path: &str) -> bool {
     text == path || (text.ends_with('*') && path.starts_with(text.trim_end_matches('*')))
 }
 
-fn describe_rule(rule: &ResourceRule, idx: usize) -> TraceEvent {
+fn rule_trace_event(rule: &ResourceRule, idx: usize) -> TraceEvent {
     TraceEvent::new("rule")
-        .with_field("index", idx)
-        .with_field("verbs", rule.verbs.clone())
-        .with_field("apiGroups", rule.api_groups.clone())
-        .with_field("resources", rule.resources.clone())
+        .with_named_value("index", idx)
+        .with_named_value("verbs", rule.verbs.clone())
+        .with_named_value("apiGroups", rule.api_groups.clone())
+        .with_named_value("resources", rule.resources.clone())
 }
 
 #[cfg(test)]

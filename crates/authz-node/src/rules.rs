@@ -11,7 +11,7 @@ impl Snapshot {
     pub fn rules_for(&self, user: &User) -> Rules {
         match NodeIdentity::from_user(Some(user)) {
             NodeIdentity::Node(_) | NodeIdentity::Unnamed => {
-                Rules::unlistable("node authorizer does not support user rule resolution")
+                Rules::unlistable_rules("node authorizer does not support user rule resolution")
             }
             NodeIdentity::NotANode => Rules::default(),
         }

@@ -3,8 +3,8 @@
 use authz::{Attributes, Recorder, Resource, Subjects};
 
 use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
+use crate::node_requirement::{NodeRequirement, nodes_in_field_selector, requirement_for_request};
 use crate::object_name::{ObjectKind, ObjectName};
-use crate::requirement::{NodeRequirement, requirement_for_request, selected_nodes};
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -18,7 +18,7 @@ impl Snapshot {
             NodeRequirement::AlwaysMet => add_nodes_group(&mut subjects),
             NodeRequirement::NeverMet(_) => {}
             NodeRequirement::NodeRule => {
-                if self.node_rules.allows(attributes, &mut Recorder::disabled()) {
+                if self.node_rules.allows(attributes, &mut Recorder::disabled_recorder()) {
                     add_nodes_group(&mut subjects);
                 }
             }
@@ -50,7 +50,7 @@ impl Snapshot {
 }
 
 fn add_selected_nodes(subjects: &mut Subjects, resource: &Resource<'_>) {
-    selected_nodes(resource).for_each(|node| add_node_user(subjects, node));
+    nodes_in_field_selector(resource).for_each(|node| add_node_user(subjects, node));
 }
 
 /// Adds the user of a node. No node has an empty name.

@@ -56,7 +56,9 @@ impl Snapshot {
         let selectors = role.aggregation_rule.iter().flat_map(|rule| &rule.cluster_role_selectors);
         for selector in selectors {
             for supplier in &suppliers {
-                if supplier.name() == role.name() || !selector.matches(&supplier.metadata.labels) {
+                if supplier.name() == role.name()
+                    || !selector.matches_labels(&supplier.metadata.labels)
+                {
                     continue;
                 }
                 rules.extend(supplier.rules.iter().filter(|rule| added_rules.insert(*rule)));
@@ -69,14 +71,14 @@ impl Snapshot {
 impl LabelSelector {
     /// Reports whether all requirements of the selector hold for these labels. An empty selector selects
     /// every object.
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn matches_labels(&self, labels: &BTreeMap<String, String>) -> bool {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
-            && self.match_expressions.iter().all(|expression| expression.matches(labels))
+            && self.match_expressions.iter().all(|expression| expression.matches_labels(labels))
     }
 }
 
 impl LabelExpression {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    fn matches_labels(&self, labels: &BTreeMap<String, String>) -> bool {
         let value = labels.get(&self.key);
         match self.operator.as_str() {
             "In" => value.is_some_and(|value| self.values.contains(value)),
@@ -196,7 +198,7 @@ mod tests {
                 operator: operator.to_owned(),
                 values: values.into_iter().map(str::to_owned).collect(),
             };
-            assert_eq!(expression.matches(&labels), want, "{key} {operator}");
+            assert_eq!(expression.matches_labels(&labels), want, "{key} {operator}");
         }
     }
 }

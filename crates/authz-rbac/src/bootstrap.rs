@@ -4,7 +4,8 @@ use authz::Namespace;
 
 use crate::policy::{Binding, GROUP, Metadata, PolicyRule, Role};
 use crate::reconcile::{
-    AUTOUPDATE_ANNOTATION, ExtrasPolicy, ReconcileOperation, reconcile_binding, reconcile_role,
+    AUTOUPDATE_ANNOTATION, ReconcileExtrasPolicy, ReconcileOperation, reconcile_binding,
+    reconcile_role,
 };
 use crate::snapshot::Snapshot;
 
@@ -54,9 +55,9 @@ pub enum PolicyChange {
 pub fn reconcile_bootstrap_policy(
     snapshot: &mut Snapshot,
     policy: &BootstrapPolicy,
-    extras: ExtrasPolicy,
+    extras: ReconcileExtrasPolicy,
 ) -> Vec<PolicyChange> {
-    let mut changes = move_rules_to_source_roles(snapshot);
+    let mut changes = move_rules_to_aggregated_source_roles(snapshot);
     changes.extend(split_discovery_binding(snapshot, policy));
     apply_changes(snapshot, &changes);
     for expected in &policy.roles {
@@ -72,7 +73,7 @@ pub fn reconcile_bootstrap_policy(
         }
     }
     for expected in &policy.bindings {
-        let existing = snapshot.binding(expected.namespace(), expected.name());
+        let existing = snapshot.binding_by_name(expected.namespace(), expected.name());
         let change = match reconcile_binding(expected, existing.map(AsRef::as_ref), extras) {
             ReconcileOperation::Unchanged | ReconcileOperation::Protected => continue,
             ReconcileOperation::Create(binding) | ReconcileOperation::Update(binding) => {
@@ -99,7 +100,7 @@ fn apply_changes(snapshot: &mut Snapshot, changes: &[PolicyChange]) {
     }
 }
 
-fn move_rules_to_source_roles(snapshot: &Snapshot) -> Vec<PolicyChange> {
+fn move_rules_to_aggregated_source_roles(snapshot: &Snapshot) -> Vec<PolicyChange> {
     let mut changes = Vec::new();
     for (name, supplier) in ROLES_AGGREGATED_IN_LATER_VERSIONS {
         let Some(role) = snapshot.role(Namespace::CLUSTER_SCOPE, name) else { continue };
@@ -117,8 +118,8 @@ fn move_rules_to_source_roles(snapshot: &Snapshot) -> Vec<PolicyChange> {
 
 fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<PolicyChange> {
     let (first, second) = SPLIT_BINDING;
-    let existing = snapshot.binding(Namespace::CLUSTER_SCOPE, first)?;
-    if snapshot.binding(Namespace::CLUSTER_SCOPE, second).is_some() {
+    let existing = snapshot.binding_by_name(Namespace::CLUSTER_SCOPE, first)?;
+    if snapshot.binding_by_name(Namespace::CLUSTER_SCOPE, second).is_some() {
         return None;
     }
     let is_second =
@@ -196,14 +197,14 @@ mod tests {
         let changes = reconcile_bootstrap_policy(
             &mut snapshot,
             &BootstrapPolicy::default(),
-            ExtrasPolicy::Keep,
+            ReconcileExtrasPolicy::Keep,
         );
         assert_eq!(changes, [PolicyChange::PutRole(role("system:aggregate-to-edit", &["own"]))]);
         assert!(
             reconcile_bootstrap_policy(
                 &mut snapshot,
                 &BootstrapPolicy::default(),
-                ExtrasPolicy::Keep
+                ReconcileExtrasPolicy::Keep
             )
             .is_empty()
         );
@@ -223,7 +224,7 @@ mod tests {
             reconcile_bootstrap_policy(
                 &mut snapshot,
                 &BootstrapPolicy::default(),
-                ExtrasPolicy::Keep
+                ReconcileExtrasPolicy::Keep
             )
             .is_empty()
         );
@@ -235,9 +236,10 @@ mod tests {
         snapshot.put_binding(binding("system:discovery", &["ana"]));
         let expected = binding("system:public-info-viewer", &["everybody"]);
         let policy = BootstrapPolicy { bindings: vec![expected], ..BootstrapPolicy::default() };
-        reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
-        let split =
-            snapshot.binding(Namespace::CLUSTER_SCOPE, "system:public-info-viewer").unwrap();
+        reconcile_bootstrap_policy(&mut snapshot, &policy, ReconcileExtrasPolicy::Keep);
+        let split = snapshot
+            .binding_by_name(Namespace::CLUSTER_SCOPE, "system:public-info-viewer")
+            .unwrap();
         assert_eq!(split.subjects, [Subject::user("ana"), Subject::user("everybody")]);
         assert_eq!(split.role_ref.name, "system:public-info-viewer");
     }
@@ -250,10 +252,11 @@ mod tests {
         let expected = binding("b", &["bob"]);
         let policy =
             BootstrapPolicy { bindings: vec![expected.clone()], ..BootstrapPolicy::default() };
-        let changes = reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
+        let changes =
+            reconcile_bootstrap_policy(&mut snapshot, &policy, ReconcileExtrasPolicy::Keep);
         assert_eq!(changes, [PolicyChange::RecreateBinding(expected.clone())]);
         assert_eq!(
-            snapshot.binding(Namespace::CLUSTER_SCOPE, "b").map(AsRef::as_ref),
+            snapshot.binding_by_name(Namespace::CLUSTER_SCOPE, "b").map(AsRef::as_ref),
             Some(&expected)
         );
     }

@@ -37,7 +37,7 @@ pub(crate) struct CompiledRole {
     rule_entries: Box<[RuleEntry]>,
     /// The patterns of the targets of all entries, a bit for each pattern.
     target_patterns: TargetPatternSet,
-    pub(crate) target_filter: TargetFilter,
+    pub(crate) target_bloom_filter: TargetBloomFilter,
     /// The rules for resources that have no entries, in the order of the role.
     unindexed_resource_rules: Box<[UnindexedRule]>,
     /// The rules for paths that have no entries: those with a path such as `/healthz/*`.
@@ -53,7 +53,7 @@ pub(crate) struct CompiledRequest<'a> {
     target_patterns: TargetPatternSet,
     /// The hash of the target for each pattern.
     target_hashes: [u64; N_TARGET_PATTERNS],
-    pub(crate) target_filter: TargetFilter,
+    pub(crate) target_bloom_filter: TargetBloomFilter,
 }
 
 /// A rule that grants some verbs on a target.
@@ -68,11 +68,11 @@ struct RuleEntry {
 #[derive(Debug, Clone, Copy)]
 struct RuleTarget {
     rule_idx: u32,
-    group_idx: u32,
+    api_group_idx: u32,
     /// The position of the resource, or of the path.
-    resource_idx: u32,
+    resource_or_path_idx: u32,
     /// The position of the resource name; rules without names ignore it.
-    name_idx: u32,
+    resource_name_idx: u32,
     is_path: bool,
 }
 
@@ -85,7 +85,7 @@ struct UnindexedRule {
 
 /// A Bloom filter of API groups and resources, or of paths. A role whose filter has no bit in common with
 /// that of a request does not allow it, and need not be read. A role with wildcards has all bits.
-pub(crate) type TargetFilter = u64;
+pub(crate) type TargetBloomFilter = u64;
 
 /// A set of verbs as bits. [`OTHER_VERBS`] stands for all verbs that have no bit of their own.
 type VerbSet = u32;
@@ -148,9 +148,9 @@ impl CompiledRole {
     pub(crate) fn new(hash_builder: &RandomState, role: Arc<Role>) -> Self {
         let mut builder = RuleEntriesBuilder {
             hash_builder,
-            entries: Vec::new(),
+            rule_entries: Vec::new(),
             target_patterns: 0,
-            target_filter: 0,
+            target_bloom_filter: 0,
         };
         let (mut unindexed_resource_rules, mut unindexed_path_rules) = (Vec::new(), Vec::new());
         for (rule_idx, rule) in (0..).zip(&role.rules) {
@@ -166,9 +166,14 @@ impl CompiledRole {
                 unindexed_path_rules.push(UnindexedRule { verbs, rule_idx });
             }
         }
-        let RuleEntriesBuilder { mut entries, target_patterns, mut target_filter, .. } = builder;
+        let RuleEntriesBuilder {
+            rule_entries: mut entries,
+            target_patterns,
+            target_bloom_filter: mut target_filter,
+            ..
+        } = builder;
         if !unindexed_resource_rules.is_empty() || !unindexed_path_rules.is_empty() {
-            target_filter = TargetFilter::MAX;
+            target_filter = TargetBloomFilter::MAX;
         }
         entries.sort_unstable_by_key(|entry| (entry.target_hash, entry.target.rule_idx));
         let entries = remove_redundant_entries(entries, &role).into();
@@ -178,7 +183,7 @@ impl CompiledRole {
             role,
             rule_entries: entries,
             target_patterns,
-            target_filter,
+            target_bloom_filter: target_filter,
             unindexed_resource_rules,
             unindexed_path_rules,
         }
@@ -193,7 +198,7 @@ impl CompiledRole {
             let start = self.rule_entries.partition_point(|entry| entry.target_hash < hash);
             let entries = self.rule_entries.get(start..).unwrap_or_default().iter();
             let mut entries = entries.take_while(|entry| entry.target_hash == hash);
-            if entries.any(|entry| self.entry_allows(entry, request)) {
+            if entries.any(|entry| self.rule_entry_allows_request(entry, request)) {
                 return true;
             }
             target_patterns &= target_patterns - 1;
@@ -219,7 +224,7 @@ impl CompiledRole {
 
     /// Reports whether an entry allows the request. The caller has compared the hashes of their targets; this
     /// function compares the targets themselves.
-    fn entry_allows(&self, entry: &RuleEntry, request: &CompiledRequest<'_>) -> bool {
+    fn rule_entry_allows_request(&self, entry: &RuleEntry, request: &CompiledRequest<'_>) -> bool {
         if entry.verbs & request.verb == 0 {
             return false;
         }
@@ -229,41 +234,42 @@ impl CompiledRole {
             || contains(&rule.verbs, request.attributes.verb.as_str());
         has_verb
             && match &request.attributes.target {
-                Target::Resource(resource) => {
-                    entry.target.resource_in_rule(rule).is_some_and(|(api_group, entry, name)| {
+                Target::Resource(resource) => entry
+                    .target
+                    .look_up_resource_in_rule(rule)
+                    .is_some_and(|(api_group, entry, name)| {
                         (api_group == "*" || api_group == resource.api_group)
                             && matches_resource(entry, resource)
                             && name.is_none_or(|name| name == resource.name)
-                    })
-                }
-                Target::Path(path) => entry.target.path_in_rule(rule) == Some(*path),
+                    }),
+                Target::Path(path) => entry.target.look_up_path_in_rule(rule) == Some(*path),
             }
     }
 }
 
 impl RuleTarget {
     /// The API group, the resource and, if the rule has names, the name.
-    fn resource_in_rule(self, rule: &PolicyRule) -> Option<(&str, &str, Option<&str>)> {
-        let api_group = list_element(&rule.api_groups, self.group_idx)?;
-        let resource = list_element(&rule.resources, self.resource_idx)?;
-        Some((api_group, resource, list_element(&rule.resource_names, self.name_idx)))
+    fn look_up_resource_in_rule(self, rule: &PolicyRule) -> Option<(&str, &str, Option<&str>)> {
+        let api_group = list_element_at(&rule.api_groups, self.api_group_idx)?;
+        let resource = list_element_at(&rule.resources, self.resource_or_path_idx)?;
+        Some((api_group, resource, list_element_at(&rule.resource_names, self.resource_name_idx)))
     }
 
-    fn path_in_rule(self, rule: &PolicyRule) -> Option<&str> {
-        list_element(&rule.non_resource_urls, self.resource_idx)
+    fn look_up_path_in_rule(self, rule: &PolicyRule) -> Option<&str> {
+        list_element_at(&rule.non_resource_urls, self.resource_or_path_idx)
     }
 }
 
-fn list_element(list: &[String], idx: u32) -> Option<&str> {
+fn list_element_at(list: &[String], idx: u32) -> Option<&str> {
     list.get(idx as usize).map(String::as_str)
 }
 
 /// Collects the entries of a role.
 struct RuleEntriesBuilder<'h> {
     hash_builder: &'h RandomState,
-    entries: Vec<RuleEntry>,
+    rule_entries: Vec<RuleEntry>,
     target_patterns: TargetPatternSet,
-    target_filter: TargetFilter,
+    target_bloom_filter: TargetBloomFilter,
 }
 
 impl RuleEntriesBuilder<'_> {
@@ -287,9 +293,13 @@ impl RuleEntriesBuilder<'_> {
                     _ => ResourcePattern::Literal,
                 };
                 let is_wild = api_group == "*" || resource_pattern != ResourcePattern::Literal;
-                self.target_filter |= match is_wild {
-                    true => TargetFilter::MAX,
-                    false => target_filter_bit(combine_hashes(group_hash, resource_hash, None)),
+                self.target_bloom_filter |= match is_wild {
+                    true => TargetBloomFilter::MAX,
+                    false => target_bloom_filter_bit(combine_target_hashes(
+                        group_hash,
+                        resource_hash,
+                        None,
+                    )),
                 };
                 for name_idx in 0..n_names {
                     let name = resource_names.get(name_idx);
@@ -298,14 +308,14 @@ impl RuleEntriesBuilder<'_> {
                         resource_target_pattern(api_group == "*", name.is_some(), resource_pattern);
                     let name_idx = name_idx as u32;
                     self.target_patterns |= 1 << target_pattern;
-                    self.entries.push(RuleEntry {
-                        target_hash: combine_hashes(group_hash, resource_hash, name_hash),
+                    self.rule_entries.push(RuleEntry {
+                        target_hash: combine_target_hashes(group_hash, resource_hash, name_hash),
                         verbs,
                         target: RuleTarget {
                             rule_idx,
-                            group_idx,
-                            resource_idx,
-                            name_idx,
+                            api_group_idx: group_idx,
+                            resource_or_path_idx: resource_idx,
+                            resource_name_idx: name_idx,
                             is_path: false,
                         },
                     });
@@ -324,15 +334,15 @@ impl RuleEntriesBuilder<'_> {
         for (resource_idx, path) in (0..).zip(paths) {
             let target_hash = self.hash_builder.hash_one(path.as_str());
             self.target_patterns |= 1 << PATH_PATTERN;
-            self.target_filter |= target_filter_bit(target_hash);
-            self.entries.push(RuleEntry {
+            self.target_bloom_filter |= target_bloom_filter_bit(target_hash);
+            self.rule_entries.push(RuleEntry {
                 target_hash,
                 verbs,
                 target: RuleTarget {
                     rule_idx,
-                    group_idx: 0,
-                    resource_idx,
-                    name_idx: 0,
+                    api_group_idx: 0,
+                    resource_or_path_idx: resource_idx,
+                    resource_name_idx: 0,
                     is_path: true,
                 },
             });
@@ -341,7 +351,7 @@ impl RuleEntriesBuilder<'_> {
     }
 
     fn has_room_for_entries(&self, n_entries: usize) -> bool {
-        self.entries.len() + n_entries <= ROLE_ENTRIES_MAX
+        self.rule_entries.len() + n_entries <= ROLE_ENTRIES_MAX
     }
 }
 
@@ -354,9 +364,13 @@ fn remove_redundant_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEnt
             (Some(rule_a), Some(rule_b)) => {
                 a.target.is_path == b.target.is_path
                     && match a.target.is_path {
-                        true => a.target.path_in_rule(rule_a) == b.target.path_in_rule(rule_b),
+                        true => {
+                            a.target.look_up_path_in_rule(rule_a)
+                                == b.target.look_up_path_in_rule(rule_b)
+                        }
                         false => {
-                            a.target.resource_in_rule(rule_a) == b.target.resource_in_rule(rule_b)
+                            a.target.look_up_resource_in_rule(rule_a)
+                                == b.target.look_up_resource_in_rule(rule_b)
                         }
                     }
             }
@@ -417,7 +431,7 @@ impl<'a> CompiledRequest<'a> {
                             );
                             target_patterns |= 1 << target_pattern;
                             hashes[target_pattern] =
-                                combine_hashes(group_hash, resource_hash, name_hash);
+                                combine_target_hashes(group_hash, resource_hash, name_hash);
                         }
                     }
                 }
@@ -427,16 +441,22 @@ impl<'a> CompiledRequest<'a> {
             Target::Path(_) => PATH_PATTERN,
             Target::Resource(_) => resource_target_pattern(false, false, ResourcePattern::Literal),
         };
-        let target_filter = target_filter_bit(hashes[literal_pattern]);
-        Self { attributes, verb, target_patterns, target_hashes: hashes, target_filter }
+        let target_filter = target_bloom_filter_bit(hashes[literal_pattern]);
+        Self {
+            attributes,
+            verb,
+            target_patterns,
+            target_hashes: hashes,
+            target_bloom_filter: target_filter,
+        }
     }
 }
 
-fn target_filter_bit(target_hash: u64) -> TargetFilter {
-    1 << (target_hash >> (u64::BITS - TargetFilter::BITS.trailing_zeros()))
+fn target_bloom_filter_bit(target_hash: u64) -> TargetBloomFilter {
+    1 << (target_hash >> (u64::BITS - TargetBloomFilter::BITS.trailing_zeros()))
 }
 
-fn combine_hashes(group_hash: u64, resource_hash: u64, name_hash: Option<u64>) -> u64 {
+fn combine_target_hashes(group_hash: u64, resource_hash: u64, name_hash: Option<u64>) -> u64 {
     group_hash ^ resource_hash.rotate_left(21) ^ name_hash.unwrap_or_default().rotate_left(42)
 }
 

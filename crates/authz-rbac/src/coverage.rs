@@ -5,8 +5,8 @@
 //! requested rules alone, and a held rule costs the lists that it shares with a requested rule and the
 //! rows of bits that it marks, never a comparison for each combination.
 
-use crate::combination_limits::{ROLE_COMBINATIONS_MAX, n_combinations};
 use crate::held_rule::HeldRule;
+use crate::permission_count_limits::{ROLE_COMBINATIONS_MAX, n_permissions_of_rules};
 use crate::permission_grid::{Permission, PermissionGrid};
 use crate::policy::PolicyRule;
 use crate::rules::RulePart;
@@ -17,19 +17,19 @@ const UNINDEXED_GRIDS_MAX: usize = 16;
 /// The permissions of the requested rules, and which of them held rules grant.
 #[derive(Debug)]
 pub(crate) struct RuleCoverage<'w> {
-    requested_grids: Vec<PermissionGrid<'w>>,
+    requested_permission_grids: Vec<PermissionGrid<'w>>,
     /// The index of the requested grids; `None` if there are few of them.
-    index: Option<GridIndex<'w>>,
+    index: Option<PermissionGridIndex<'w>>,
     /// For each grid, the number of the last held rule that was compared with it.
     last_held_rule_by_grid: Vec<u64>,
     n_held_rules: u64,
-    n_missing: u64,
-    steps_left: u64,
+    n_missing_permissions: u64,
+    comparison_steps_left: u64,
 }
 
 /// The limit that a comparison exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitExceeded {
+pub(crate) enum CoverageLimitExceeded {
     /// The requested rules have more than [`ROLE_COMBINATIONS_MAX`] combinations.
     Combinations(u64),
     /// The comparison takes more steps than the caller allows.
@@ -38,89 +38,100 @@ pub(crate) enum LimitExceeded {
 
 impl<'w> RuleCoverage<'w> {
     /// Starts with no permission granted. A step reads one element of a list or one word of bits.
-    pub(crate) fn new(requested: &'w [PolicyRule], steps_max: u64) -> Result<Self, LimitExceeded> {
-        let n_requested = n_combinations(requested);
+    pub(crate) fn new(
+        requested: &'w [PolicyRule],
+        steps_max: u64,
+    ) -> Result<Self, CoverageLimitExceeded> {
+        let n_requested = n_permissions_of_rules(requested);
         if n_requested > ROLE_COMBINATIONS_MAX {
-            return Err(LimitExceeded::Combinations(n_requested));
+            return Err(CoverageLimitExceeded::Combinations(n_requested));
         }
         let n_entries: u64 = requested.iter().map(PolicyRule::n_list_elements).sum();
-        let steps_left = steps_max.checked_sub(n_entries).ok_or(LimitExceeded::Steps)?;
+        let steps_left = steps_max.checked_sub(n_entries).ok_or(CoverageLimitExceeded::Steps)?;
         let requested_grids: Vec<PermissionGrid<'w>> =
             requested.iter().flat_map(PermissionGrid::grids_of_rule).collect();
-        let index =
-            (requested_grids.len() > UNINDEXED_GRIDS_MAX).then(|| GridIndex::new(&requested_grids));
+        let index = (requested_grids.len() > UNINDEXED_GRIDS_MAX)
+            .then(|| PermissionGridIndex::new(&requested_grids));
         let last_held_rule_by_grid = vec![0; requested_grids.len()];
-        let n_missing = requested_grids.iter().map(PermissionGrid::n_missing).sum();
+        let n_missing = requested_grids.iter().map(PermissionGrid::n_missing_permissions).sum();
         Ok(Self {
-            requested_grids,
+            requested_permission_grids: requested_grids,
             index,
             last_held_rule_by_grid,
             n_held_rules: 0,
-            n_missing,
-            steps_left,
+            n_missing_permissions: n_missing,
+            comparison_steps_left: steps_left,
         })
     }
 
     /// Marks the permissions that a held rule grants.
-    pub(crate) fn add_held_rule(&mut self, rule: &PolicyRule) -> Result<(), LimitExceeded> {
-        if self.n_missing == 0 {
+    pub(crate) fn add_held_rule(&mut self, rule: &PolicyRule) -> Result<(), CoverageLimitExceeded> {
+        if self.n_missing_permissions == 0 {
             return Ok(());
         }
-        spend_steps(&mut self.steps_left, rule.n_list_elements())?;
+        spend_comparison_steps(&mut self.comparison_steps_left, rule.n_list_elements())?;
         self.n_held_rules += 1;
         let held_rule = HeldRule::new(rule);
         let index = self.index.take();
-        let outcome = match index.as_ref().and_then(|index| index.candidate_grids(&held_rule)) {
+        let outcome = match index.as_ref().and_then(|index| index.find_candidate_grids(&held_rule))
+        {
             Some(candidates) => candidates
                 .into_iter()
                 .flatten()
-                .try_for_each(|(_, at)| self.mark_granted(*at, &held_rule)),
-            None => {
-                (0..self.requested_grids.len()).try_for_each(|at| self.mark_granted(at, &held_rule))
-            }
+                .try_for_each(|(_, at)| self.mark_permissions_granted(*at, &held_rule)),
+            None => (0..self.requested_permission_grids.len())
+                .try_for_each(|at| self.mark_permissions_granted(at, &held_rule)),
         };
         self.index = index;
         outcome
     }
 
-    fn mark_granted(&mut self, at: usize, held_rule: &HeldRule<'_>) -> Result<(), LimitExceeded> {
-        spend_steps(&mut self.steps_left, 1)?;
+    fn mark_permissions_granted(
+        &mut self,
+        at: usize,
+        held_rule: &HeldRule<'_>,
+    ) -> Result<(), CoverageLimitExceeded> {
+        spend_comparison_steps(&mut self.comparison_steps_left, 1)?;
         let (Some(grid), Some(last_held_rule_by_grid)) =
-            (self.requested_grids.get_mut(at), self.last_held_rule_by_grid.get_mut(at))
+            (self.requested_permission_grids.get_mut(at), self.last_held_rule_by_grid.get_mut(at))
         else {
             return Ok(());
         };
-        if grid.n_missing() == 0
+        if grid.n_missing_permissions() == 0
             || std::mem::replace(last_held_rule_by_grid, self.n_held_rules) == self.n_held_rules
         {
             return Ok(());
         }
         let part = grid.grid_part_granted_by(held_rule);
-        spend_steps(&mut self.steps_left, part.n_steps)?;
-        self.n_missing -= grid.mark_granted(&part);
+        spend_comparison_steps(&mut self.comparison_steps_left, part.n_comparison_steps)?;
+        self.n_missing_permissions -= grid.mark_permissions_granted(&part);
         Ok(())
     }
 
     /// The number of permissions that no held rule grants.
-    pub(crate) fn n_missing(&self) -> u64 {
-        self.n_missing
+    pub(crate) fn n_missing_permissions(&self) -> u64 {
+        self.n_missing_permissions
     }
 
     /// Spends the steps that listing the missing permissions takes.
-    pub(crate) fn spend_steps_on_missing(&mut self) -> Result<(), LimitExceeded> {
-        let incomplete = self.requested_grids.iter().filter(|grid| grid.n_missing() > 0);
-        spend_steps(&mut self.steps_left, incomplete.map(PermissionGrid::n_combinations).sum())
+    pub(crate) fn spend_steps_to_list_missing(&mut self) -> Result<(), CoverageLimitExceeded> {
+        let incomplete =
+            self.requested_permission_grids.iter().filter(|grid| grid.n_missing_permissions() > 0);
+        spend_comparison_steps(
+            &mut self.comparison_steps_left,
+            incomplete.map(PermissionGrid::n_permissions).sum(),
+        )
     }
 
     /// The permissions that no held rule grants, in the order of the requested rules and, for each, of
     /// API groups, resources, verbs and names; then of paths and verbs.
     pub(crate) fn missing_permissions(&self) -> impl Iterator<Item = Permission<'w>> {
-        self.requested_grids.iter().flat_map(PermissionGrid::missing_permissions)
+        self.requested_permission_grids.iter().flat_map(PermissionGrid::missing_permissions)
     }
 }
 
-fn spend_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> {
-    *steps_left = steps_left.checked_sub(n_steps).ok_or(LimitExceeded::Steps)?;
+fn spend_comparison_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), CoverageLimitExceeded> {
+    *steps_left = steps_left.checked_sub(n_steps).ok_or(CoverageLimitExceeded::Steps)?;
     Ok(())
 }
 
@@ -133,7 +144,7 @@ fn spend_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> 
 /// 4. If the comparison exceeds the limits of an escalation check, whole rules are compared instead, so
 ///    that too many permissions are missing rather than too few.
 pub fn uncovered_rules(held_rules: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
-    let covered = || -> Result<Vec<PolicyRule>, LimitExceeded> {
+    let covered = || -> Result<Vec<PolicyRule>, CoverageLimitExceeded> {
         let mut coverage = RuleCoverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
         held_rules.iter().try_for_each(|rule| coverage.add_held_rule(rule))?;
         Ok(coverage.missing_permissions().map(|permission_at| permission_at.rule()).collect())
@@ -145,23 +156,23 @@ pub fn uncovered_rules(held_rules: &[PolicyRule], requested: &[PolicyRule]) -> V
 }
 
 /// An element of a list, and the position of a grid that has it.
-type GridPosting<'w> = (&'w str, usize);
+type PermissionGridPosting<'w> = (&'w str, usize);
 
 /// Grids by the elements of their lists.
 #[derive(Debug)]
-struct GridIndex<'w> {
-    n_grids: usize,
-    verbs: Vec<GridPosting<'w>>,
-    api_groups: Vec<GridPosting<'w>>,
-    resources: Vec<GridPosting<'w>>,
+struct PermissionGridIndex<'w> {
+    n_permission_grids: usize,
+    verbs: Vec<PermissionGridPosting<'w>>,
+    api_groups: Vec<PermissionGridPosting<'w>>,
+    resources: Vec<PermissionGridPosting<'w>>,
     /// The text after the first slash of a resource, for rules with `*/scale`.
-    subresources: Vec<GridPosting<'w>>,
-    resource_names: Vec<GridPosting<'w>>,
+    subresources: Vec<PermissionGridPosting<'w>>,
+    resource_names: Vec<PermissionGridPosting<'w>>,
 }
 
-impl<'w> GridIndex<'w> {
+impl<'w> PermissionGridIndex<'w> {
     fn new(requested_grids: &[PermissionGrid<'w>]) -> Self {
-        let postings = |part: RulePart| -> Vec<GridPosting<'w>> {
+        let postings = |part: RulePart| -> Vec<PermissionGridPosting<'w>> {
             let of_grid = |(at, grid): (usize, &PermissionGrid<'w>)| {
                 grid.values(part).iter().map(move |value| (value.as_str(), at))
             };
@@ -172,11 +183,11 @@ impl<'w> GridIndex<'w> {
         };
         let resources = postings(RulePart::Resource);
         let subresource =
-            |(resource, at): &GridPosting<'w>| Some((resource.split_once('/')?.1, *at));
+            |(resource, at): &PermissionGridPosting<'w>| Some((resource.split_once('/')?.1, *at));
         let mut subresources: Vec<_> = resources.iter().filter_map(subresource).collect();
         subresources.sort_unstable();
         Self {
-            n_grids: requested_grids.len(),
+            n_permission_grids: requested_grids.len(),
             verbs: postings(RulePart::Verb),
             api_groups: postings(RulePart::ApiGroup),
             resources,
@@ -188,14 +199,15 @@ impl<'w> GridIndex<'w> {
     /// Finds the requested grids of which a held rule may grant a part. For each list of the rule it finds the
     /// grids that share an element with that list, and returns the shortest result. Returns `None` if every result
     /// contains all grids.
-    fn candidate_grids<'i>(
+    fn find_candidate_grids<'i>(
         &'i self,
         held_rule: &HeldRule<'_>,
-    ) -> Option<Vec<&'i [GridPosting<'w>]>> {
-        let find =
-            |postings: &'i [GridPosting<'w>], values: &[&str]| -> Vec<&'i [GridPosting<'w>]> {
-                values.iter().map(|value| find_postings(postings, value)).collect()
-            };
+    ) -> Option<Vec<&'i [PermissionGridPosting<'w>]>> {
+        let find = |postings: &'i [PermissionGridPosting<'w>],
+                    values: &[&str]|
+         -> Vec<&'i [PermissionGridPosting<'w>]> {
+            values.iter().map(|value| find_postings(postings, value)).collect()
+        };
         let verbs =
             (!held_rule.verbs.has_wildcard).then(|| find(&self.verbs, &held_rule.verbs.values));
         if held_rule.has_urls() {
@@ -210,15 +222,19 @@ impl<'w> GridIndex<'w> {
         });
         let names = (!held_rule.resource_names.is_empty())
             .then(|| find(&self.resource_names, &held_rule.resource_names));
-        let size =
-            |found: &Vec<&[GridPosting<'w>]>| found.iter().map(|own| own.len()).sum::<usize>();
+        let size = |found: &Vec<&[PermissionGridPosting<'w>]>| {
+            found.iter().map(|own| own.len()).sum::<usize>()
+        };
         let all = [verbs, api_groups, resources, names].into_iter().flatten();
-        all.min_by_key(size).filter(|found| size(found) < self.n_grids)
+        all.min_by_key(size).filter(|found| size(found) < self.n_permission_grids)
     }
 }
 
 /// Finds the postings of an element.
-fn find_postings<'i, 'w>(postings: &'i [GridPosting<'w>], value: &str) -> &'i [GridPosting<'w>] {
+fn find_postings<'i, 'w>(
+    postings: &'i [PermissionGridPosting<'w>],
+    value: &str,
+) -> &'i [PermissionGridPosting<'w>] {
     let start = postings.partition_point(|(own, _)| *own < value);
     let rest = postings.get(start..).unwrap_or_default();
     let end = rest.partition_point(|(own, _)| *own == value);

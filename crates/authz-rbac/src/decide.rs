@@ -42,7 +42,7 @@ impl Snapshot {
     /// Allowing allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
         let Some(user) = attributes.user else { return Decision::no_opinion("") };
-        let search = match recorder.is_enabled() {
+        let search = match recorder.is_recording() {
             true => explain::find_grant(self, user, attributes, &mut recorder),
             false => self.find_grant(user, attributes),
         };
@@ -61,7 +61,10 @@ impl Snapshot {
                     return Decision::no_opinion("");
                 }
                 let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
-                Decision::no_opinion(format!("RBAC: {}", field_errors::aggregate(&messages)))
+                Decision::no_opinion(format!(
+                    "RBAC: {}",
+                    field_errors::aggregate_messages(&messages)
+                ))
             }
         }
     }
@@ -73,7 +76,8 @@ impl Snapshot {
             slow_denying_roles: HashSet::default(),
             has_dangling_bindings: false,
         };
-        let namespace = self.namespace_scope(request_namespace(attributes)).map(|scope| scope.id);
+        let namespace =
+            self.namespace_scope_objects(request_namespace(attributes)).map(|scope| scope.id);
         match roles.find_first_grant(user, namespace) {
             Some(grant) => GrantSearchResult::Granted(grant),
             None => {
@@ -98,7 +102,7 @@ pub(crate) struct Grant<'s> {
 }
 
 impl Grant<'_> {
-    fn sort_key(&self) -> (&str, usize) {
+    fn binding_sort_key(&self) -> (&str, usize) {
         (self.binding.name(), self.subject_idx)
     }
 }
@@ -148,7 +152,8 @@ impl<'s> RoleChecker<'s, '_> {
                 .iter()
                 .filter_map(|binding| self.snapshot.resolve_grant(binding, principal));
             if let Some(grant) = grants.next()
-                && first_grant.is_none_or(|first| grant.sort_key() < first.sort_key())
+                && first_grant
+                    .is_none_or(|first| grant.binding_sort_key() < first.binding_sort_key())
             {
                 *first_grant = Some(grant);
             }
@@ -158,7 +163,8 @@ impl<'s> RoleChecker<'s, '_> {
     fn allows(&mut self, role: RoleId) -> bool {
         let entry = self.snapshot.role_entry(role);
         if entry.is_some_and(|entry| {
-            entry.target_filter & self.request.target_filter == 0 && entry.compiled_role.is_some()
+            entry.target_bloom_filter & self.request.target_bloom_filter == 0
+                && entry.compiled_role.is_some()
         }) {
             return false;
         }
@@ -187,7 +193,7 @@ pub(crate) fn request_namespace<'a>(attributes: &Attributes<'a>) -> Namespace<'a
 
 /// The index of a grant is the position of the subject in the binding.
 impl RbacGrantSource for Binding {
-    fn grant_at(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
+    fn grant_at_index(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let namespace = self.namespace();
         let subject = self.subjects.get(grant_idx);
         Some(RbacGrant {
@@ -195,7 +201,7 @@ impl RbacGrantSource for Binding {
             binding_name: self.name(),
             role_kind: &self.role_ref.kind,
             role_name: &self.role_ref.name,
-            subject: subject.map(|subject| to_reason_subject(subject, namespace)),
+            subject: subject.map(|subject| to_rbac_subject(subject, namespace)),
             rule_idx: None,
         })
     }
@@ -203,13 +209,10 @@ impl RbacGrantSource for Binding {
 
 /// Describes a subject of a binding in `namespace` in Kubernetes' words.
 pub(crate) fn describe_subject(subject: &Subject, namespace: Namespace<'_>) -> String {
-    to_reason_subject(subject, namespace).to_string()
+    to_rbac_subject(subject, namespace).to_string()
 }
 
-fn to_reason_subject<'a>(
-    subject: &'a Subject,
-    binding_namespace: Namespace<'a>,
-) -> RbacSubject<'a> {
+fn to_rbac_subject<'a>(subject: &'a Subject, binding_namespace: Namespace<'a>) -> RbacSubject<'a> {
     let namespace = subject.effective_namespace(binding_namespace);
     RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use authz::{Resource, User};
 
-use crate::combination_limits::ROLE_COMBINATIONS_MAX;
-use crate::coverage::{LimitExceeded, RuleCoverage};
+use crate::coverage::{CoverageLimitExceeded, RuleCoverage};
 use crate::missing_permissions::MissingPermissions;
+use crate::permission_count_limits::ROLE_COMBINATIONS_MAX;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};
 use crate::rules::HeldRules;
 use crate::snapshot::{RoleLookupError, Snapshot};
@@ -61,11 +61,11 @@ pub enum EscalationRefusal {
     TooManySteps,
 }
 
-impl From<LimitExceeded> for EscalationRefusal {
-    fn from(unbounded: LimitExceeded) -> Self {
+impl From<CoverageLimitExceeded> for EscalationRefusal {
+    fn from(unbounded: CoverageLimitExceeded) -> Self {
         match unbounded {
-            LimitExceeded::Combinations(n) => Self::TooManyCombinations(n),
-            LimitExceeded::Steps => Self::TooManySteps,
+            CoverageLimitExceeded::Combinations(n) => Self::TooManyCombinations(n),
+            CoverageLimitExceeded::Steps => Self::TooManySteps,
         }
     }
 }
@@ -96,13 +96,13 @@ pub fn bind_check_target(binding: &Binding) -> Resource<'_> {
         api_group: &binding.role_ref.api_group,
         api_version: "*",
         namespace: binding.namespace(),
-        resource: role_resource(&binding.role_ref.kind).unwrap_or_default(),
+        resource: resource_of_role_kind(&binding.role_ref.kind).unwrap_or_default(),
         name: &binding.role_ref.name,
         ..Resource::default()
     }
 }
 
-fn role_resource(kind: &str) -> Option<&'static str> {
+fn resource_of_role_kind(kind: &str) -> Option<&'static str> {
     match kind {
         "Role" => Some("roles"),
         "ClusterRole" => Some("clusterroles"),
@@ -169,10 +169,10 @@ pub fn check_rules_held(
 ) -> Result<(), EscalationRefusal> {
     let mut coverage = RuleCoverage::new(requested, steps_max)?;
     add_held_rules(&mut coverage, &held_rules)?;
-    if coverage.n_missing() == 0 {
+    if coverage.n_missing_permissions() == 0 {
         return Ok(());
     }
-    coverage.spend_steps_on_missing()?;
+    coverage.spend_steps_to_list_missing()?;
     Err(EscalationRefusal::NotHeld(MissingPermissions::new(
         user,
         &coverage,
@@ -184,24 +184,24 @@ fn holds_all_rules(
     held_rules: &HeldRules<'_>,
     requested: &[PolicyRule],
     steps_max: u64,
-) -> Result<bool, LimitExceeded> {
+) -> Result<bool, CoverageLimitExceeded> {
     let mut coverage = RuleCoverage::new(requested, steps_max)?;
     add_held_rules(&mut coverage, held_rules)?;
-    Ok(coverage.n_missing() == 0)
+    Ok(coverage.n_missing_permissions() == 0)
 }
 
 /// Adds held rules to a coverage. A role that several bindings grant is added once.
 fn add_held_rules(
     coverage: &mut RuleCoverage<'_>,
     held_rules: &HeldRules<'_>,
-) -> Result<(), LimitExceeded> {
+) -> Result<(), CoverageLimitExceeded> {
     let mut added_roles: HashSet<*const PolicyRule> = HashSet::new();
     let distinct = held_rules.roles.iter().filter(|rules| added_roles.insert(rules.as_ptr()));
     distinct.copied().flatten().try_for_each(|rule| coverage.add_held_rule(rule))
 }
 
 fn refusal_for_missing_role(binding: &Binding, error: RoleLookupError) -> EscalationRefusal {
-    match role_resource(&binding.role_ref.kind) {
+    match resource_of_role_kind(&binding.role_ref.kind) {
         Some(resource) => {
             EscalationRefusal::RoleNotFound { resource, name: binding.role_ref.name.clone() }
         }

@@ -7,7 +7,7 @@ use authz::{Attributes, Recorder, Target, TraceEvent, User};
 
 use crate::decide::{Grant, GrantSearchResult, describe_subject, request_namespace};
 use crate::policy::{Binding, PolicyRule, Role};
-use crate::rules::{RulePart, parts_of_request};
+use crate::rules::{RulePart, rule_parts_for_request};
 use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
 
 /// The most near misses that are recorded, so that an explanation stays readable.
@@ -21,9 +21,9 @@ const SHOWN_ELEMENTS_MAX: usize = 100;
 const COMPARISONS_MAX: usize = 20_000;
 
 /// The number of names that may still be compared.
-struct ComparisonBudget(Cell<usize>);
+struct NameComparisonBudget(Cell<usize>);
 
-impl ComparisonBudget {
+impl NameComparisonBudget {
     /// Takes one comparison from the budget. Returns `false` if none is left.
     fn try_take_comparison(&self) -> bool {
         let rest = self.0.get().checked_sub(1);
@@ -43,23 +43,26 @@ pub(crate) fn find_grant<'s>(
     let mut has_dangling_bindings = false;
     for user_binding in snapshot.bindings_of_user(user, request_namespace(attributes)) {
         let UserBinding { binding, subject_idx, role } = user_binding;
-        let event = || binding_event(binding, Some(subject_idx));
+        let event = || binding_trace_event(binding, Some(subject_idx));
         let Some(compiled) = role else {
             has_dangling_bindings = true;
             let error = RoleLookupError::new(binding).to_string();
-            recorder
-                .record_event(|| event().with_field("allows", false).with_field("error", error));
+            recorder.record_event(|| {
+                event().with_named_value("allows", false).with_named_value("error", error)
+            });
             continue;
         };
         let mut rules = (0_usize..).zip(&compiled.role.rules);
         if let Some((rule_idx, rule)) = rules.find(|(_, rule)| rule.allows(attributes)) {
             recorder.record_event(|| {
-                let event = event().with_field("allows", true).with_field("ruleIndex", rule_idx);
-                event.with_field("rule", rule.to_string())
+                let event = event()
+                    .with_named_value("allows", true)
+                    .with_named_value("ruleIndex", rule_idx);
+                event.with_named_value("rule", rule.to_string())
             });
             return GrantSearchResult::Granted(Grant { binding, subject_idx });
         }
-        recorder.record_event(|| event().with_field("allows", false));
+        recorder.record_event(|| event().with_named_value("allows", false));
     }
     record_near_misses(snapshot, user, attributes, recorder);
     GrantSearchResult::NotGranted { has_dangling_bindings }
@@ -77,7 +80,7 @@ fn record_near_misses(
     attributes: &Attributes<'_>,
     recorder: &mut Recorder<'_>,
 ) {
-    let budget = &ComparisonBudget(Cell::new(COMPARISONS_MAX));
+    let budget = &NameComparisonBudget(Cell::new(COMPARISONS_MAX));
     let mut misses = rules_lacking_one_part(snapshot, user, attributes, budget);
     misses.extend(bindings_in_other_namespaces(snapshot, user, attributes));
     misses.truncate(NEAR_MISSES_MAX);
@@ -87,23 +90,23 @@ fn record_near_misses(
     }
 }
 
-fn binding_event(binding: &Binding, subject_idx: Option<usize>) -> TraceEvent {
-    let mut event = TraceEvent::new("binding").with_field("name", binding.name());
+fn binding_trace_event(binding: &Binding, subject_idx: Option<usize>) -> TraceEvent {
+    let mut event = TraceEvent::new("binding").with_named_value("name", binding.name());
     if let Some(namespace) = binding.namespace().name() {
-        event = event.with_field("namespace", namespace);
+        event = event.with_named_value("namespace", namespace);
     }
-    let event =
-        event.with_field("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
+    let event = event
+        .with_named_value("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
     match subject_idx.and_then(|idx| binding.subjects.get(idx)) {
         Some(subject) => {
-            event.with_field("subject", describe_subject(subject, binding.namespace()))
+            event.with_named_value("subject", describe_subject(subject, binding.namespace()))
         }
         None => event,
     }
 }
 
-fn near_miss_event(binding: &Binding) -> TraceEvent {
-    let mut event = binding_event(binding, None);
+fn near_miss_trace_event(binding: &Binding) -> TraceEvent {
+    let mut event = binding_trace_event(binding, None);
     event.kind = "nearMiss".into();
     event
 }
@@ -112,7 +115,7 @@ fn rules_lacking_one_part(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
-    budget: &ComparisonBudget,
+    budget: &NameComparisonBudget,
 ) -> Vec<TraceEvent> {
     let mut misses = Vec::new();
     for UserBinding { binding, role, .. } in
@@ -120,13 +123,13 @@ fn rules_lacking_one_part(
     {
         let rules = role.map(|compiled| compiled.role.rules.iter().enumerate());
         for (rule_idx, rule) in rules.into_iter().flatten() {
-            if let Some(part) = only_missing_part(rule, attributes, budget) {
-                let elements = part.list_in_rule(rule).iter().take(SHOWN_ELEMENTS_MAX);
+            if let Some(part) = only_missing_rule_part(rule, attributes, budget) {
+                let elements = part.values_in_rule(rule).iter().take(SHOWN_ELEMENTS_MAX);
                 misses.push(
-                    near_miss_event(binding)
-                        .with_field("ruleIndex", rule_idx)
-                        .with_field("lacks", part.field_name())
-                        .with_field("has", elements.cloned().collect::<Vec<_>>()),
+                    near_miss_trace_event(binding)
+                        .with_named_value("ruleIndex", rule_idx)
+                        .with_named_value("lacks", part.manifest_field_name())
+                        .with_named_value("has", elements.cloned().collect::<Vec<_>>()),
                 );
                 if misses.len() >= NEAR_MISSES_MAX {
                     return misses;
@@ -138,13 +141,13 @@ fn rules_lacking_one_part(
 }
 
 /// The one part of the request that the rule does not match, if that is a useful hint.
-fn only_missing_part(
+fn only_missing_rule_part(
     rule: &PolicyRule,
     attributes: &Attributes<'_>,
-    budget: &ComparisonBudget,
+    budget: &NameComparisonBudget,
 ) -> Option<RulePart> {
-    let parts = parts_of_request(attributes).iter().copied();
-    let mut missing = parts.filter(|part| !rule.matches(*part, attributes));
+    let parts = rule_parts_for_request(attributes).iter().copied();
+    let mut missing = parts.filter(|part| !rule.matches_part(*part, attributes));
     let first = missing.next()?;
     (missing.next().is_none() && is_useful_hint(first, rule, attributes, budget)).then_some(first)
 }
@@ -156,10 +159,10 @@ fn is_useful_hint(
     part: RulePart,
     rule: &PolicyRule,
     attributes: &Attributes<'_>,
-    budget: &ComparisonBudget,
+    budget: &NameComparisonBudget,
 ) -> bool {
     let is_similar = |requested: &str| {
-        let elements = part.list_in_rule(rule).iter();
+        let elements = part.values_in_rule(rule).iter();
         let elements = elements.map(|element| element.trim_end_matches(['*', '/']));
         let is_part = |whole: &str, part: &str| {
             part.strip_prefix(whole).is_some_and(|rest| rest.starts_with('/')) && whole.len() > 1
@@ -208,8 +211,8 @@ fn bindings_in_other_namespaces(
         }
     }
     granting_bindings.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
-    let events = granting_bindings.into_iter().map(near_miss_event);
-    events.map(|event| event.with_field("lacks", "namespace")).collect()
+    let events = granting_bindings.into_iter().map(near_miss_trace_event);
+    events.map(|event| event.with_named_value("lacks", "namespace")).collect()
 }
 
 fn any_rule_allows(role: &Role, attributes: &Attributes<'_>) -> bool {
@@ -220,7 +223,7 @@ fn similar_subjects(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
-    budget: &ComparisonBudget,
+    budget: &NameComparisonBudget,
 ) -> Vec<TraceEvent> {
     let (mut users, mut groups) = (Vec::new(), Vec::new());
     for binding in snapshot.granting_bindings(attributes) {
@@ -234,10 +237,10 @@ fn similar_subjects(
             allowed.iter().map(String::as_str).take_while(|_| budget.try_take_comparison());
         let similar = field_errors::nearest_word(
             own,
-            candidates.filter(|name| are_last_parts_similar(own, name)),
+            candidates.filter(|name| are_names_similar_after_shared_prefix(own, name)),
         )?;
-        let event = TraceEvent::new("nearMiss").with_field("lacks", "subject");
-        Some(event.with_field(field, own).with_field("allowed", similar))
+        let event = TraceEvent::new("nearMiss").with_named_value("lacks", "subject");
+        Some(event.with_named_value(field, own).with_named_value("allowed", similar))
     };
     let by_name = nearest("user", &user.name, &users);
     let by_group = user.groups.iter().filter_map(|group| nearest("group", group, &groups));
@@ -246,7 +249,7 @@ fn similar_subjects(
 
 /// Reports whether two names are similar after the parts up to a colon that they share. The names of
 /// service accounts are long and begin alike, which does not make them similar.
-fn are_last_parts_similar(own: &str, other: &str) -> bool {
+fn are_names_similar_after_shared_prefix(own: &str, other: &str) -> bool {
     let n_shared = own.split(':').zip(other.split(':')).take_while(|(a, b)| a == b).count();
     let rest = |name: &str| name.split(':').skip(n_shared).collect::<Vec<_>>().join(":");
     field_errors::nearest_word(&rest(own), [rest(other).as_str()]).is_some()
@@ -272,8 +275,8 @@ mod tests {
         }
     }
 
-    fn large_budget() -> ComparisonBudget {
-        ComparisonBudget(Cell::new(COMPARISONS_MAX))
+    fn large_budget() -> NameComparisonBudget {
+        NameComparisonBudget(Cell::new(COMPARISONS_MAX))
     }
 
     #[test]
@@ -292,7 +295,7 @@ mod tests {
             let target = Target::Resource(resource);
             let attributes = Attributes { user: None, verb: Verb::GET, target };
             let rule = rule([&["get"], &[""], entries, &[]]);
-            let missing = only_missing_part(&rule, &attributes, &large_budget());
+            let missing = only_missing_rule_part(&rule, &attributes, &large_budget());
             assert_eq!(missing, want.then_some(RulePart::Resource), "{entries:?} {asked:?}");
         }
     }
@@ -308,7 +311,7 @@ mod tests {
         ] {
             let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path(path) };
             let rule = rule([&["get"], &[], &[], &[entry]]);
-            let missing = only_missing_part(&rule, &attributes, &large_budget());
+            let missing = only_missing_rule_part(&rule, &attributes, &large_budget());
             assert_eq!(missing, want.then_some(RulePart::Path), "{entry} {path}");
         }
     }
@@ -322,7 +325,7 @@ mod tests {
             ("system:serviceaccount:prod:builder", "system:serviceaccount:prod:job", false),
             ("system:nodes", "system:node", true),
         ] {
-            assert_eq!(are_last_parts_similar(own, other), want, "{own} {other}");
+            assert_eq!(are_names_similar_after_shared_prefix(own, other), want, "{own} {other}");
         }
     }
 }

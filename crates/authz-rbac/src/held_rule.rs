@@ -6,9 +6,9 @@ use crate::rules::RulePart;
 /// The lists of a rule, sorted.
 #[derive(Debug)]
 pub(crate) struct HeldRule<'o> {
-    pub(crate) verbs: ValueSet<'o>,
-    pub(crate) api_groups: ValueSet<'o>,
-    pub(crate) resources: ValueSet<'o>,
+    pub(crate) verbs: RuleValueSet<'o>,
+    pub(crate) api_groups: RuleValueSet<'o>,
+    pub(crate) resources: RuleValueSet<'o>,
     /// The subresource of each resource such as `*/scale`, sorted.
     pub(crate) wildcard_subresources: Vec<&'o str>,
     /// The resource names, sorted. An empty list stands for all names.
@@ -20,7 +20,7 @@ pub(crate) struct HeldRule<'o> {
 
 /// A list in which `*` stands for everything.
 #[derive(Debug)]
-pub(crate) struct ValueSet<'o> {
+pub(crate) struct RuleValueSet<'o> {
     pub(crate) has_wildcard: bool,
     /// The values, sorted, without duplicates.
     pub(crate) values: Vec<&'o str>,
@@ -28,11 +28,11 @@ pub(crate) struct ValueSet<'o> {
 
 impl<'o> HeldRule<'o> {
     pub(crate) fn new(rule: &'o PolicyRule) -> Self {
-        let resources = ValueSet::new(&rule.resources);
+        let resources = RuleValueSet::new(&rule.resources);
         let subresources = resources.values.iter().filter_map(|entry| entry.strip_prefix("*/"));
         Self {
-            verbs: ValueSet::new(&rule.verbs),
-            api_groups: ValueSet::new(&rule.api_groups),
+            verbs: RuleValueSet::new(&rule.verbs),
+            api_groups: RuleValueSet::new(&rule.api_groups),
             // The subresources stay sorted, because all lose the same prefix.
             wildcard_subresources: subresources.collect(),
             resources,
@@ -53,15 +53,16 @@ impl<'o> HeldRule<'o> {
             RulePart::ApiGroup => self.api_groups.contains(requested),
             RulePart::Resource => {
                 self.resources.contains(requested)
-                    || requested
-                        .split_once('/')
-                        .is_some_and(|(_, own)| contains_sorted(&self.wildcard_subresources, own))
+                    || requested.split_once('/').is_some_and(|(_, own)| {
+                        sorted_list_contains(&self.wildcard_subresources, own)
+                    })
             }
             RulePart::ResourceName => {
-                self.resource_names.is_empty() || contains_sorted(&self.resource_names, requested)
+                self.resource_names.is_empty()
+                    || sorted_list_contains(&self.resource_names, requested)
             }
             RulePart::Path => {
-                contains_sorted(&self.urls, requested) || self.has_url_prefix_for(requested)
+                sorted_list_contains(&self.urls, requested) || self.has_url_prefix_for(requested)
             }
         }
     }
@@ -75,14 +76,14 @@ impl<'o> HeldRule<'o> {
     }
 }
 
-impl<'o> ValueSet<'o> {
+impl<'o> RuleValueSet<'o> {
     fn new(list: &'o [String]) -> Self {
         let values = sort_and_deduplicate(list.iter().map(String::as_str));
-        Self { has_wildcard: contains_sorted(&values, "*"), values }
+        Self { has_wildcard: sorted_list_contains(&values, "*"), values }
     }
 
     fn contains(&self, requested: &str) -> bool {
-        self.has_wildcard || contains_sorted(&self.values, requested)
+        self.has_wildcard || sorted_list_contains(&self.values, requested)
     }
 }
 
@@ -93,7 +94,7 @@ fn sort_and_deduplicate<'o>(list: impl Iterator<Item = &'o str>) -> Vec<&'o str>
     list
 }
 
-fn contains_sorted(sort_and_deduplicate: &[&str], requested: &str) -> bool {
+fn sorted_list_contains(sort_and_deduplicate: &[&str], requested: &str) -> bool {
     sort_and_deduplicate.binary_search(&requested).is_ok()
 }
 

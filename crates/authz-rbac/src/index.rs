@@ -10,7 +10,7 @@ use authz::{Namespace, User};
 use foldhash::fast::RandomState;
 use persistent::{Map, Slab};
 
-use crate::compiled_role::{CompiledRole, TargetFilter};
+use crate::compiled_role::{CompiledRole, TargetBloomFilter};
 use crate::policy::{Binding, Principal, Subject};
 
 /// The number of groups that are looked up together.
@@ -40,7 +40,7 @@ pub(crate) struct ScopeObjects {
     pub(crate) id: ScopeId,
     /// The roles by name. A role to which a binding refers has an entry even if it does not exist.
     pub(crate) roles: Map<Arc<str>, RoleUsage>,
-    /// The bindings by name.
+    /// The bindings of the scope, found by their names.
     pub(crate) bindings: Map<BindingNameKey, BindingIds>,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct RoleUsage {
 pub(crate) struct RoleEntry {
     /// The filter of the compiled role; no bits if the role does not exist. The copy is here because most
     /// roles of a user do not match a request, and a check of the copy does not read the role.
-    pub(crate) target_filter: TargetFilter,
+    pub(crate) target_bloom_filter: TargetBloomFilter,
     /// `None` if the role does not exist.
     pub(crate) compiled_role: Option<Arc<CompiledRole>>,
 }
 
-/// All bindings by number.
-pub(crate) type Bindings = Slab<Arc<Binding>>;
+/// All bindings of a snapshot, each at the index that is its [`BindingId`].
+pub(crate) type BindingSlab = Slab<Arc<Binding>>;
 
 /// The bindings of each user and each group. Service accounts are users, by the names that
 /// authentication gives them.
@@ -151,10 +151,11 @@ impl SubjectIndex {
         &mut self,
         binding: &Binding,
         bound: BindingIds,
-        bindings: &Bindings,
+        bindings: &BindingSlab,
     ) {
         for (subject_idx, subject) in (0..).zip(&binding.subjects) {
-            let Some((map, hash)) = self.map_for_subject(subject, binding.namespace()) else {
+            let Some((map, hash)) = self.binding_map_for_subject(subject, binding.namespace())
+            else {
                 continue;
             };
             let held = map.get_or_insert_with(hash, Arc::default);
@@ -181,10 +182,11 @@ impl SubjectIndex {
         &mut self,
         binding: &Binding,
         bound: BindingIds,
-        bindings: &Bindings,
+        bindings: &BindingSlab,
     ) {
         for subject in &binding.subjects {
-            let Some((map, hash)) = self.map_for_subject(subject, binding.namespace()) else {
+            let Some((map, hash)) = self.binding_map_for_subject(subject, binding.namespace())
+            else {
                 continue;
             };
             let Some(held) = map.get_mut(&hash) else { continue };
@@ -202,7 +204,7 @@ impl SubjectIndex {
 
     /// The map that holds the bindings of a subject, `users` or `groups`, and the subject's key in it. `namespace`
     /// is that of the binding. `None` if the subject is not a user, a service account or a group.
-    fn map_for_subject(
+    fn binding_map_for_subject(
         &mut self,
         subject: &Subject,
         namespace: Namespace<'_>,
@@ -230,7 +232,7 @@ fn position_of_binding(
     held: &[HeldBinding],
     bound: BindingIds,
     binding_name: &str,
-    bindings: &Bindings,
+    bindings: &BindingSlab,
 ) -> usize {
     let name_of = |held: &HeldBinding| bindings.get(held.binding_id.0).map_or("", |own| own.name());
     held.partition_point(|own| {

@@ -20,11 +20,11 @@ mod decide;
 mod explain;
 mod who_can;
 
-mod combination_limits;
 mod coverage;
 mod escalation;
 mod held_rule;
 mod missing_permissions;
+mod permission_count_limits;
 mod permission_grid;
 
 mod aggregation;
@@ -36,19 +36,22 @@ pub use bootstrap::{
     BOOTSTRAP_POLICY_JSON, BootstrapPolicy, PolicyChange, reconcile_bootstrap_policy,
     resource_access_reviewer_role,
 };
-pub use combination_limits::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_combinations};
 pub use coverage::uncovered_rules;
 pub use escalation::{
     CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, bind_check_target, check_rules_held,
     escalate_check_target, is_superuser,
 };
 pub use missing_permissions::MissingPermissions;
+pub use permission_count_limits::{
+    ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_permissions_of_rules,
+};
 pub use policy::{
     AggregationRule, Binding, GROUP, LabelExpression, LabelSelector, Metadata, PolicyRule, Role,
     RoleRef, Subject,
 };
 pub use reconcile::{
-    AUTOUPDATE_ANNOTATION, ExtrasPolicy, ReconcileOperation, reconcile_binding, reconcile_role,
+    AUTOUPDATE_ANNOTATION, ReconcileExtrasPolicy, ReconcileOperation, reconcile_binding,
+    reconcile_role,
 };
 pub use rules::HeldRules;
 pub use snapshot::{RoleLookupError, Snapshot};

@@ -49,7 +49,7 @@ impl MissingPermissions {
         let examined = coverage.missing_permissions().take(EXAMINED_MAX);
         let missing = examined.filter(|permission| lines.try_add_permission(permission));
         let rules: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
-        let n_unlisted_permissions = coverage.n_missing() - rules.len() as u64;
+        let n_unlisted_permissions = coverage.n_missing_permissions() - rules.len() as u64;
         let (user, groups) = (user.name.clone(), user.groups.clone());
         Self { user, groups, rules, n_unlisted_permissions, role_lookup_errors }
     }
@@ -59,8 +59,8 @@ impl MissingPermissions {
 #[derive(Default)]
 struct MissingPermissionLines<'w> {
     /// The target of each line. One line has all verbs of a resource. A path has one line for each verb.
-    targets_with_line: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
-    n_bytes: usize,
+    listed_targets: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
+    message_bytes: usize,
 }
 
 impl<'w> MissingPermissionLines<'w> {
@@ -73,14 +73,14 @@ impl<'w> MissingPermissionLines<'w> {
             }
             PermissionTarget::Path(url) => ((target, Some(verb)), url.len()),
         };
-        let is_known = self.targets_with_line.contains(&line);
+        let is_known = self.listed_targets.contains(&line);
         let n_line_bytes = if is_known { 0 } else { n_bytes + LINE_OVERHEAD_BYTES };
-        let n_bytes = self.n_bytes + n_line_bytes + verb.len() + " \"\"".len();
-        if n_bytes > LINES_BYTES_MAX || (!is_known && self.targets_with_line.len() >= LINES_MAX) {
+        let n_bytes = self.message_bytes + n_line_bytes + verb.len() + " \"\"".len();
+        if n_bytes > LINES_BYTES_MAX || (!is_known && self.listed_targets.len() >= LINES_MAX) {
             return false;
         }
-        self.n_bytes = n_bytes;
-        self.targets_with_line.insert(line);
+        self.message_bytes = n_bytes;
+        self.listed_targets.insert(line);
         true
     }
 }
@@ -122,7 +122,7 @@ impl MissingPermissions {
         )?;
         if !self.role_lookup_errors.is_empty() {
             let messages: Vec<String> = self.role_lookup_errors.iter().map(error_text).collect();
-            write!(f, "; resolution errors: [{}]", field_errors::aggregate(&messages))?;
+            write!(f, "; resolution errors: [{}]", field_errors::aggregate_messages(&messages))?;
         }
         Ok(())
     }

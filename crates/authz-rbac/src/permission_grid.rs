@@ -19,10 +19,10 @@ pub(crate) struct PermissionGrid<'w> {
     row_axes: [usize; N_AXES - 1],
     words_per_row: usize,
     granted_bits: Vec<u64>,
-    n_missing: u64,
+    n_missing_permissions: u64,
 }
 
-/// One list of a rule.
+/// One list of a rule, such as its verbs: one dimension of the grid.
 #[derive(Debug, Clone, Copy)]
 struct GridAxis<'w> {
     /// `None` if the rule has fewer lists than the grid has axes.
@@ -48,10 +48,10 @@ pub(crate) enum PermissionTarget<'w> {
 /// The part of a grid that one held rule grants: for each axis the granted elements, as bits.
 #[derive(Debug)]
 pub(crate) struct GrantedGridPart {
-    granted_masks: [Vec<u64>; N_AXES],
+    granted_masks_by_axis: [Vec<u64>; N_AXES],
     is_empty: bool,
     /// The number of steps to find and to mark the part.
-    pub(crate) n_steps: u64,
+    pub(crate) n_comparison_steps: u64,
 }
 
 #[expect(
@@ -62,7 +62,7 @@ impl<'w> PermissionGrid<'w> {
     /// Makes the grids of a rule: none, one, or two if the rule is about resources and paths.
     pub(crate) fn grids_of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
         let axis =
-            |part: RulePart| GridAxis { rule_part: Some(part), values: part.list_in_rule(rule) };
+            |part: RulePart| GridAxis { rule_part: Some(part), values: part.values_in_rule(rule) };
         let resources =
             [RulePart::ApiGroup, RulePart::Resource, RulePart::Verb, RulePart::ResourceName]
                 .map(axis);
@@ -94,16 +94,16 @@ impl<'w> PermissionGrid<'w> {
             row_axes,
             words_per_row,
             granted_bits: vec![0; n_rows * words_per_row],
-            n_missing,
+            n_missing_permissions: n_missing,
         }
     }
 
     /// The number of permissions that no held rule grants.
-    pub(crate) fn n_missing(&self) -> u64 {
-        self.n_missing
+    pub(crate) fn n_missing_permissions(&self) -> u64 {
+        self.n_missing_permissions
     }
 
-    pub(crate) fn n_combinations(&self) -> u64 {
+    pub(crate) fn n_permissions(&self) -> u64 {
         self.grid_axes.iter().map(|axis| axis.len() as u64).product()
     }
 
@@ -115,30 +115,39 @@ impl<'w> PermissionGrid<'w> {
 
     /// Computes the part of the grid that a held rule grants.
     pub(crate) fn grid_part_granted_by(&self, held_rule: &HeldRule<'_>) -> GrantedGridPart {
-        let mut part =
-            GrantedGridPart { granted_masks: Default::default(), is_empty: false, n_steps: 0 };
+        let mut part = GrantedGridPart {
+            granted_masks_by_axis: Default::default(),
+            is_empty: false,
+            n_comparison_steps: 0,
+        };
         let mut n_rows = 1;
         for (at, axis) in self.grid_axes.iter().enumerate() {
             let (mask, n_granted) = axis.elements_granted_by(held_rule);
-            part.n_steps += axis.len() as u64;
+            part.n_comparison_steps += axis.len() as u64;
             if n_granted == 0 {
                 return GrantedGridPart { is_empty: true, ..part };
             }
             n_rows *= if at == self.bit_axis { 1 } else { n_granted };
-            part.granted_masks[at] = mask;
+            part.granted_masks_by_axis[at] = mask;
         }
-        part.n_steps += (n_rows * self.words_per_row) as u64;
+        part.n_comparison_steps += (n_rows * self.words_per_row) as u64;
         part
     }
 
     /// Marks a part as granted. Returns the number of its permissions that were missing before.
-    pub(crate) fn mark_granted(&mut self, part: &GrantedGridPart) -> u64 {
+    pub(crate) fn mark_permissions_granted(&mut self, part: &GrantedGridPart) -> u64 {
         if part.is_empty {
             return 0;
         }
-        let Self { grid_axes: axes, bit_axis, row_axes, words_per_row, granted_bits, n_missing } =
-            self;
-        let [outer, middle, inner] = row_axes.map(|at| &part.granted_masks[at]);
+        let Self {
+            grid_axes: axes,
+            bit_axis,
+            row_axes,
+            words_per_row,
+            granted_bits,
+            n_missing_permissions: n_missing,
+        } = self;
+        let [outer, middle, inner] = row_axes.map(|at| &part.granted_masks_by_axis[at]);
         let [_, n_middle, n_inner] = row_axes.map(|at| axes[at].len());
         let mut n_new = 0;
         for a in positions_of_set_bits(outer) {
@@ -146,7 +155,7 @@ impl<'w> PermissionGrid<'w> {
                 for c in positions_of_set_bits(inner) {
                     let start = ((a * n_middle + b) * n_inner + c) * *words_per_row;
                     let row = granted_bits.iter_mut().skip(start).take(*words_per_row);
-                    for (word, granted) in row.zip(&part.granted_masks[*bit_axis]) {
+                    for (word, granted) in row.zip(&part.granted_masks_by_axis[*bit_axis]) {
                         n_new += u64::from((granted & !*word).count_ones());
                         *word |= granted;
                     }
@@ -160,18 +169,18 @@ impl<'w> PermissionGrid<'w> {
     /// The permissions that no held rule grants, in order.
     pub(crate) fn missing_permissions(&self) -> impl Iterator<Item = Permission<'w>> {
         let lengths = self.grid_axes.map(|axis| axis.len());
-        let n_all = if self.n_missing == 0 { 0 } else { lengths.iter().product() };
+        let n_all = if self.n_missing_permissions == 0 { 0 } else { lengths.iter().product() };
         (0..n_all).filter_map(move |number| {
             let (mut rest, mut places) = (number, [0; N_AXES]);
             for at in (0..N_AXES).rev() {
                 places[at] = rest % lengths[at];
                 rest /= lengths[at];
             }
-            (!self.is_granted(places)).then(|| self.permission_at(places)).flatten()
+            (!self.is_permission_granted(places)).then(|| self.permission_at(places)).flatten()
         })
     }
 
-    fn is_granted(&self, places: [usize; N_AXES]) -> bool {
+    fn is_permission_granted(&self, places: [usize; N_AXES]) -> bool {
         let [a, b, c] = self.row_axes.map(|at| places[at]);
         let [_, n_middle, n_inner] = self.row_axes.map(|at| self.grid_axes[at].len());
         let row = (a * n_middle + b) * n_inner + c;

@@ -10,7 +10,7 @@ pub const AUTOUPDATE_ANNOTATION: &str = "rbac.authorization.kubernetes.io/autoup
 
 /// The treatment of unexpected permissions and subjects of an object during reconciliation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExtrasPolicy {
+pub enum ReconcileExtrasPolicy {
     /// Reconciliation keeps unexpected permissions and subjects and adds the missing ones.
     Keep,
     /// Reconciliation removes unexpected permissions and subjects, so that the object equals the expected one.
@@ -40,7 +40,7 @@ pub enum ReconcileOperation<T> {
 pub fn reconcile_role(
     expected: &Role,
     existing: Option<&Role>,
-    extras: ExtrasPolicy,
+    extras: ReconcileExtrasPolicy,
 ) -> ReconcileOperation<Role> {
     let Some(existing) = existing else {
         return ReconcileOperation::Create(expected.clone());
@@ -53,8 +53,8 @@ pub fn reconcile_role(
     let are_both_aggregated =
         expected.aggregation_rule.is_some() && existing.aggregation_rule.is_some();
     match extras {
-        ExtrasPolicy::Keep => role.rules.extend(missing),
-        ExtrasPolicy::Remove => {
+        ReconcileExtrasPolicy::Keep => role.rules.extend(missing),
+        ReconcileExtrasPolicy::Remove => {
             let has_extras = !are_both_aggregated
                 && !uncovered_rules(&expected.rules, &existing.rules).is_empty();
             if has_extras || !missing.is_empty() {
@@ -70,7 +70,7 @@ pub fn reconcile_role(
 pub fn reconcile_binding(
     expected: &Binding,
     existing: Option<&Binding>,
-    extras: ExtrasPolicy,
+    extras: ReconcileExtrasPolicy,
 ) -> ReconcileOperation<Binding> {
     let Some(existing) = existing else {
         return ReconcileOperation::Create(expected.clone());
@@ -90,8 +90,8 @@ pub fn reconcile_binding(
     };
     let missing = without(&expected.subjects, &existing.subjects);
     match extras {
-        ExtrasPolicy::Keep => binding.subjects.extend(missing),
-        ExtrasPolicy::Remove => {
+        ReconcileExtrasPolicy::Keep => binding.subjects.extend(missing),
+        ReconcileExtrasPolicy::Remove => {
             if !missing.is_empty() || !without(&existing.subjects, &expected.subjects).is_empty() {
                 binding.subjects = expected.subjects.clone();
             }
@@ -135,7 +135,7 @@ fn merge_metadata(existing: &Metadata, expected: &Metadata) -> Metadata {
 fn reconcile_aggregation_rule(
     expected: &Role,
     existing: &Role,
-    extras: ExtrasPolicy,
+    extras: ReconcileExtrasPolicy,
 ) -> Option<AggregationRule> {
     let wanted = expected.aggregation_rule.as_ref()?;
     let present: &[LabelSelector] =
@@ -147,13 +147,13 @@ fn reconcile_aggregation_rule(
     let mut selectors = present.to_vec();
     selectors.extend(missing.cloned());
     match extras {
-        ExtrasPolicy::Remove if has_extras || selectors.len() > present.len() => {
+        ReconcileExtrasPolicy::Remove if has_extras || selectors.len() > present.len() => {
             Some(wanted.clone())
         }
-        ExtrasPolicy::Keep | ExtrasPolicy::Remove if selectors.is_empty() => {
+        ReconcileExtrasPolicy::Keep | ReconcileExtrasPolicy::Remove if selectors.is_empty() => {
             existing.aggregation_rule.clone()
         }
-        ExtrasPolicy::Keep | ExtrasPolicy::Remove => {
+        ReconcileExtrasPolicy::Keep | ReconcileExtrasPolicy::Remove => {
             Some(AggregationRule { cluster_role_selectors: selectors })
         }
     }

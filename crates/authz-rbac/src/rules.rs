@@ -27,7 +27,7 @@ pub(crate) enum RulePart {
 
 impl RulePart {
     /// The name of the list in manifests.
-    pub(crate) const fn field_name(self) -> &'static str {
+    pub(crate) const fn manifest_field_name(self) -> &'static str {
         match self {
             Self::Verb => "verbs",
             Self::ApiGroup => "apiGroups",
@@ -38,7 +38,7 @@ impl RulePart {
     }
 
     /// The list in a rule.
-    pub(crate) fn list_in_rule(self, rule: &PolicyRule) -> &[String] {
+    pub(crate) fn values_in_rule(self, rule: &PolicyRule) -> &[String] {
         match self {
             Self::Verb => &rule.verbs,
             Self::ApiGroup => &rule.api_groups,
@@ -54,7 +54,7 @@ const RESOURCE_PARTS: &[RulePart] =
 const PATH_PARTS: &[RulePart] = &[RulePart::Verb, RulePart::Path];
 
 /// The parts of a request that a rule has to match.
-pub(crate) const fn parts_of_request(attributes: &Attributes<'_>) -> &'static [RulePart] {
+pub(crate) const fn rule_parts_for_request(attributes: &Attributes<'_>) -> &'static [RulePart] {
     match attributes.target {
         Target::Resource(_) => RESOURCE_PARTS,
         Target::Path(_) => PATH_PARTS,
@@ -70,11 +70,11 @@ impl PolicyRule {
     ///
     /// Field and label selectors of a request are ignored.
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
-        parts_of_request(attributes).iter().all(|part| self.matches(*part, attributes))
+        rule_parts_for_request(attributes).iter().all(|part| self.matches_part(*part, attributes))
     }
 
     /// Reports whether the rule matches this part of the request.
-    pub(crate) fn matches(&self, part: RulePart, attributes: &Attributes<'_>) -> bool {
+    pub(crate) fn matches_part(&self, part: RulePart, attributes: &Attributes<'_>) -> bool {
         match (part, &attributes.target) {
             (RulePart::Verb, _) => {
                 contains(&self.verbs, attributes.verb.as_str()) || contains(&self.verbs, "*")

@@ -9,8 +9,8 @@ use persistent::{Map, Slab};
 use crate::compiled_role::CompiledRole;
 use crate::decide::Grant;
 use crate::index::{
-    BindingId, BindingIds, BindingNameKey, Bindings, CLUSTER_SCOPE, HeldBinding, RoleEntry, RoleId,
-    RoleUsage, ScopeId, ScopeObjects, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
+    BindingId, BindingIds, BindingNameKey, BindingSlab, CLUSTER_SCOPE, HeldBinding, RoleEntry,
+    RoleId, RoleUsage, ScopeId, ScopeObjects, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
 };
 use crate::policy::{Binding, Principal, Role};
 
@@ -45,7 +45,7 @@ use crate::policy::{Binding, Principal, Role};
 /// let ana = User { name: "ana".to_owned(), ..User::default() };
 /// let pods = Resource { resource: "pods", namespace: Namespace::new("team-a"), ..Resource::default() };
 /// let request = Attributes { user: Some(&ana), verb: Verb::GET, target: Target::Resource(pods) };
-/// assert_eq!(snapshot.authorize(&request, Recorder::disabled()).verdict, Verdict::Allow);
+/// assert_eq!(snapshot.authorize(&request, Recorder::disabled_recorder()).verdict, Verdict::Allow);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -53,11 +53,11 @@ pub struct Snapshot {
     pub(crate) hash_builder: RandomState,
     /// The roles by number. INVARIANT: the scope of a role maps the name of the role to this number.
     roles: Slab<RoleEntry>,
-    bindings: Bindings,
+    bindings: BindingSlab,
     pub(crate) subjects: SubjectIndex,
-    cluster_scope: ScopeObjects,
+    cluster_scope_objects: ScopeObjects,
     /// INVARIANT: no scope is empty.
-    namespace_scopes: Map<Arc<str>, Arc<ScopeObjects>>,
+    scope_objects_by_namespace: Map<Arc<str>, Arc<ScopeObjects>>,
     /// The numbers of namespaces, each reduced by one, because number 0 belongs to the cluster scope.
     namespace_ids: Slab<()>,
 }
@@ -86,15 +86,17 @@ pub enum RoleLookupError {
     UnsupportedKind(String),
 }
 
-/// Changes of one object.
+/// Functions that change one role or one binding.
 impl Snapshot {
     /// Adds a role, or replaces the one of its name.
     pub fn put_role(&mut self, role: Role) {
         let id = self.get_or_insert_role_usage(role.namespace(), role.name()).id;
         let compiled = Arc::new(CompiledRole::new(&self.hash_builder, Arc::new(role)));
         if let Some(entry) = self.roles.get_mut(id.0) {
-            *entry =
-                RoleEntry { target_filter: compiled.target_filter, compiled_role: Some(compiled) };
+            *entry = RoleEntry {
+                target_bloom_filter: compiled.target_bloom_filter,
+                compiled_role: Some(compiled),
+            };
         }
     }
 
@@ -162,8 +164,8 @@ impl Snapshot {
     }
 
     fn scope_objects_mut(&mut self, namespace: Namespace<'_>) -> &mut ScopeObjects {
-        let Some(namespace) = namespace.name() else { return &mut self.cluster_scope };
-        let Self { namespace_scopes: namespaces, namespace_ids, .. } = self;
+        let Some(namespace) = namespace.name() else { return &mut self.cluster_scope_objects };
+        let Self { scope_objects_by_namespace: namespaces, namespace_ids, .. } = self;
         let scope = namespaces.get_or_insert_with(namespace.into(), || {
             Arc::new(ScopeObjects::new(ScopeId(namespace_ids.insert(()) + 1)))
         });
@@ -172,11 +174,11 @@ impl Snapshot {
 
     fn drop_scope_if_empty(&mut self, namespace: Namespace<'_>) {
         if let Some(namespace) = namespace.name()
-            && let Some(scope) = self.namespace_scopes.get(namespace)
+            && let Some(scope) = self.scope_objects_by_namespace.get(namespace)
             && scope.is_empty()
         {
             self.namespace_ids.remove(scope.id.0 - 1);
-            self.namespace_scopes.remove(namespace);
+            self.scope_objects_by_namespace.remove(namespace);
         }
     }
 }
@@ -190,7 +192,7 @@ impl Snapshot {
     }
 
     /// Returns a RoleBinding of a namespace, or a ClusterRoleBinding of the cluster scope.
-    pub fn binding(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Binding>> {
+    pub fn binding_by_name(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Binding>> {
         let bound = self.scope_objects(namespace)?.bindings.get(name)?;
         self.bindings.get(bound.binding_id.0)
     }
@@ -198,7 +200,7 @@ impl Snapshot {
     /// Returns all ClusterRoles in the order of their names.
     pub fn cluster_roles(&self) -> Vec<&Arc<Role>> {
         let compiled =
-            self.cluster_scope.roles.values().filter_map(|own| self.compiled_role(own.id));
+            self.cluster_scope_objects.roles.values().filter_map(|own| self.compiled_role(own.id));
         let mut roles: Vec<&Arc<Role>> = compiled.map(|compiled| &compiled.role).collect();
         roles.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         roles
@@ -240,14 +242,17 @@ impl Snapshot {
     /// The objects of a namespace, or those of the cluster scope.
     pub(crate) fn scope_objects(&self, namespace: Namespace<'_>) -> Option<&ScopeObjects> {
         match namespace.name() {
-            None => Some(&self.cluster_scope),
-            Some(name) => self.namespace_scopes.get(name).map(AsRef::as_ref),
+            None => Some(&self.cluster_scope_objects),
+            Some(name) => self.scope_objects_by_namespace.get(name).map(AsRef::as_ref),
         }
     }
 
     /// The objects of a namespace; `None` for the cluster scope.
-    pub(crate) fn namespace_scope(&self, namespace: Namespace<'_>) -> Option<&ScopeObjects> {
-        self.namespace_scopes.get(namespace.name()?).map(AsRef::as_ref)
+    pub(crate) fn namespace_scope_objects(
+        &self,
+        namespace: Namespace<'_>,
+    ) -> Option<&ScopeObjects> {
+        self.scope_objects_by_namespace.get(namespace.name()?).map(AsRef::as_ref)
     }
 
     /// The scopes whose bindings apply to a request in a namespace, in the order of the search.
@@ -255,12 +260,12 @@ impl Snapshot {
         &self,
         namespace: Namespace<'_>,
     ) -> impl Iterator<Item = &ScopeObjects> {
-        [&self.cluster_scope].into_iter().chain(self.namespace_scope(namespace))
+        [&self.cluster_scope_objects].into_iter().chain(self.namespace_scope_objects(namespace))
     }
 
     /// All namespaces that have a role or a binding, in unspecified order.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = Namespace<'_>> {
-        self.namespace_scopes.iter().map(|(name, _)| Namespace::new(name))
+        self.scope_objects_by_namespace.iter().map(|(name, _)| Namespace::new(name))
     }
 
     /// The bindings that apply to a user in a namespace: ClusterRoleBindings before RoleBindings, both
@@ -322,8 +327,8 @@ impl Default for Snapshot {
             roles: Slab::default(),
             bindings: Slab::default(),
             subjects: SubjectIndex::default(),
-            cluster_scope: ScopeObjects::new(CLUSTER_SCOPE),
-            namespace_scopes: Map::default(),
+            cluster_scope_objects: ScopeObjects::new(CLUSTER_SCOPE),
+            scope_objects_by_namespace: Map::default(),
             namespace_ids: Slab::default(),
         }
     }
@@ -371,10 +376,10 @@ mod tests {
         assert!(snapshot.remove_binding(Namespace::new("ns1"), "b").is_some());
         assert!(snapshot.remove_role(Namespace::new("ns2"), "r").is_some());
         assert!(snapshot.remove_role(Namespace::new("ns2"), "r").is_none());
-        assert!(snapshot.namespace_scopes.is_empty());
+        assert!(snapshot.scope_objects_by_namespace.is_empty());
         assert!(snapshot.bindings.is_empty() && snapshot.roles.is_empty());
         assert!(
-            before.binding(Namespace::new("ns1"), "b").is_some()
+            before.binding_by_name(Namespace::new("ns1"), "b").is_some()
                 && before.role(Namespace::new("ns2"), "r").is_some()
         );
     }

@@ -51,7 +51,9 @@ impl Snapshot {
         let errors = self.missing_role_errors(attributes);
         if !errors.is_empty() {
             let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            allowed.notes.push(format!("rbac: {}", field_errors::aggregate(&messages)));
+            allowed
+                .listing_notes
+                .push(format!("rbac: {}", field_errors::aggregate_messages(&messages)));
         }
         allowed
     }

@@ -196,7 +196,8 @@ fn a2_large_products_are_not_expanded_in_the_index() {
             ("v200", "g31", "r31", Verdict::NoOpinion),
         ] {
             let asked = resource_attributes(&asker, verb, group, resource);
-            let decision = bounded(MIB, || snapshot.authorize(&asked, Recorder::disabled()));
+            let decision =
+                bounded(MIB, || snapshot.authorize(&asked, Recorder::disabled_recorder()));
             assert_eq!(decision.verdict, want, "{name} {verb} {group} {resource}");
             let subjects = bounded(MIB, || snapshot.allowed_subjects(&asked));
             assert_eq!(subjects.users.contains(name), want == Verdict::Allow);

@@ -32,7 +32,7 @@ pub struct AuthorizationStatus {
     /// The hash of the configuration file if the reloader rejected it. Another configuration is then in effect.
     #[serde(rename = "pending", skip_serializing_if = "Option::is_none")]
     pub rejected_config_hash: Option<String>,
-    /// The authorizers in order.
+    /// The status of each authorizer, in the order of the chain.
     pub authorizers: Vec<AuthorizerStatus>,
     /// Every file that the reloader watches.
     pub files: Vec<String>,
@@ -113,7 +113,7 @@ pub(crate) struct ReloaderState {
 #[derive(Debug, Clone)]
 pub(crate) struct ReloadAttempt {
     pub(crate) at: SystemTime,
-    /// `None` if it succeeded.
+    /// The error of the reload; `None` if it succeeded.
     pub(crate) error: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl ReloaderState {
             ConfigSource::Flags => Vec::new(),
             ConfigSource::File(path) => vec![path.clone()],
         };
-        files.extend(self.generation.files().map(Path::to_owned));
+        files.extend(self.generation.file_paths().map(Path::to_owned));
         files.extend(self.rejected_config_files.iter().cloned());
         files.sort();
         files.dedup();
@@ -178,8 +178,13 @@ fn authorizer_statuses(generation: &Generation) -> Vec<AuthorizerStatus> {
 }
 
 fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
-    let WebhookHealth { n_in_flight, last_success_at, last_failure, n_cached_answers, cache_bytes } =
-        hook.webhook.health();
+    let WebhookHealth {
+        n_in_flight_calls: n_in_flight,
+        last_success_at,
+        last_failure,
+        n_cached_answers,
+        cache_bytes,
+    } = hook.webhook.health();
     let failure = |LastFailure { at, message }: LastFailure| WebhookFailureStatus {
         at: format_time(at),
         message,

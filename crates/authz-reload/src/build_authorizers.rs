@@ -75,7 +75,7 @@ pub struct ConfigOrigin {
 }
 
 /// Finds the connection of a webhook; returns `None` for `InClusterConfig`.
-type FindConnection<'a> = dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<ServiceConnection>, BuildCause>
+type FindWebhookConnection<'a> = dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<ServiceConnection>, BuildCause>
     + 'a;
 
 impl AuthorizerBuilder {
@@ -102,7 +102,7 @@ impl AuthorizerBuilder {
     ///
     /// # Errors
     /// A file can not be read or used; see [`BuildCause`].
-    pub fn build(
+    pub fn build_next_generation(
         &self,
         configuration: &Configuration,
         origin: ConfigOrigin,
@@ -112,7 +112,7 @@ impl AuthorizerBuilder {
             let ConnectionInfo::KubeConfigFile(path) = &settings.connection_info else {
                 return Ok(None);
             };
-            let loaded = load_connections(name, path.as_path(), recorder)?;
+            let loaded = load_webhook_connections(name, path.as_path(), recorder)?;
             let one = loaded.into_single_connection();
             one.map(Some).map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
         })
@@ -122,7 +122,7 @@ impl AuthorizerBuilder {
         let path = self.base_directory.join(&plan.path);
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
-        let source = document::Source { name: &name, bytes: &bytes };
+        let source = document::Source { name: &name, file_bytes: &bytes };
         let plugin_authorizer_types = self.plugins.plugin_types();
         let options = LoadOptions {
             plugin_authorizer_types: &plugin_authorizer_types,
@@ -131,14 +131,19 @@ impl AuthorizerBuilder {
         };
         let loaded = config::authorization_config::load_configuration(&source, &options);
         let configuration = loaded.configuration.map_err(StartError::Load)?;
-        let origin = self.origin_of_file(plan, &bytes);
-        let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;
+        let origin = self.config_origin_of_file(plan, &bytes);
+        let mut generation =
+            self.build_next_generation(&configuration, origin, None).map_err(StartError::Build)?;
         generation.warnings.splice(0..0, loaded.warnings);
         Ok(generation)
     }
 
     /// Returns the origin of a configuration file with these bytes.
-    pub(crate) fn origin_of_file(&self, plan: &ConfigFilePlan, bytes: &[u8]) -> ConfigOrigin {
+    pub(crate) fn config_origin_of_file(
+        &self,
+        plan: &ConfigFilePlan,
+        bytes: &[u8],
+    ) -> ConfigOrigin {
         ConfigOrigin {
             source: ConfigSource::File(self.base_directory.join(&plan.path)),
             hash: Some(sha256_hash(bytes)),
@@ -150,14 +155,15 @@ impl AuthorizerBuilder {
     /// several webhooks.
     fn build_from_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
         let recorder = FileRecorder::default();
-        let (names, mut connections) = match self.load_connections_of_flags(modes, &recorder) {
-            Ok(connections) => connections,
-            Err(cause) => return Err(BuildError { cause, files: recorder.into_files() }),
-        };
-        let files = recorder.into_files();
+        let (names, mut connections) =
+            match self.load_webhook_connections_of_flags(modes, &recorder) {
+                Ok(connections) => connections,
+                Err(cause) => return Err(BuildError { cause, file_set: recorder.into_file_set() }),
+            };
+        let files = recorder.into_file_set();
         let configuration =
             modes.to_configuration(&self.base_directory, names.as_deref()).map_err(|error| {
-                BuildError { cause: BuildCause::Flags(error), files: files.clone() }
+                BuildError { cause: BuildCause::Flags(error), file_set: files.clone() }
             })?;
         let policy_file = modes.policy_file.clone();
         let origin = ConfigOrigin { source: ConfigSource::Flags, hash: None, policy_file };
@@ -171,18 +177,20 @@ impl AuthorizerBuilder {
 
     /// Reads the webhook file that the flags name. Returns the names of its webhooks, if the file has names, and a
     /// connection for each webhook.
-    fn load_connections_of_flags(
+    fn load_webhook_connections_of_flags(
         &self,
         modes: &AuthorizationModes,
         recorder: &FileRecorder,
     ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<ServiceConnection>), BuildCause> {
         let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
         let path = flags.absolute_config_file(&self.base_directory);
-        match load_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
+        match load_webhook_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
             LoadedConnections::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
             LoadedConnections::Hooks(hooks) => {
                 let hooks = hooks.into_iter();
-                let pairs = hooks.map(|HookConnection { name, connection }| (name, connection));
+                let pairs = hooks.map(|HookConnection { name, service_connection: connection }| {
+                    (name, connection)
+                });
                 let (names, connections): (_, Vec<ServiceConnection>) = pairs.unzip();
                 Ok((Some(names), connections.into_iter()))
             }
@@ -194,7 +202,7 @@ impl AuthorizerBuilder {
         configuration: &Configuration,
         origin: ConfigOrigin,
         previous: Option<&Generation>,
-        find_connection: &mut FindConnection<'_>,
+        find_connection: &mut FindWebhookConnection<'_>,
     ) -> Result<Generation, BuildError> {
         let mut parts = PartialGeneration::default();
         for authorizer in configuration.authorizers() {
@@ -202,11 +210,11 @@ impl AuthorizerBuilder {
             {
                 Ok(active) => parts.authorizer_slots.push(AuthorizerSlot {
                     authorizer: active,
-                    observer: self
+                    decision_observer: self
                         .observers
                         .authorizer_observer(authorizer.authorizer_type(), authorizer.name()),
                 }),
-                Err(cause) => return Err(BuildError { cause, files: parts.files }),
+                Err(cause) => return Err(BuildError { cause, file_set: parts.files }),
             }
         }
         Ok(Generation {
@@ -220,7 +228,7 @@ impl AuthorizerBuilder {
             configured_webhooks: parts.configured_webhooks,
             warnings: parts.warnings,
             abac_policy_file: parts.abac_policy_file,
-            files: parts.files,
+            file_set: parts.files,
         })
     }
 
@@ -229,7 +237,7 @@ impl AuthorizerBuilder {
         authorizer: &AuthorizerConfiguration,
         origin: &ConfigOrigin,
         previous: Option<&Generation>,
-        find_connection: &mut FindConnection<'_>,
+        find_connection: &mut FindWebhookConnection<'_>,
         parts: &mut PartialGeneration,
     ) -> Result<SlotAuthorizer, BuildCause> {
         match authorizer {
@@ -283,7 +291,7 @@ struct PartialGeneration {
     files: FileSet,
 }
 
-fn load_connections(
+fn load_webhook_connections(
     name: &str,
     path: &Path,
     recorder: &FileRecorder,

@@ -16,7 +16,7 @@ pub struct BuildError {
     /// The reason why the authorizer could not be built.
     pub cause: BuildCause,
     /// The files that were read before the error. If one of them changes, another attempt may succeed.
-    pub(crate) files: FileSet,
+    pub(crate) file_set: FileSet,
 }
 
 /// The part of a configuration that can not be used.

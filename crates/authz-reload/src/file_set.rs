@@ -21,7 +21,7 @@ enum FileState {
 /// Files by path, each with its state when it was first read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FileSet {
-    files: BTreeMap<PathBuf, RecordedFile>,
+    files_by_path: BTreeMap<PathBuf, RecordedFile>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,23 +35,23 @@ impl FileSet {
     /// Adds a file unless the set contains it. If a file changes while a configuration is built, its first state stays
     /// in the set, so the next check finds the change.
     fn add_file(&mut self, path: &Path, file: RecordedFile) {
-        self.files.entry(path.to_owned()).or_insert(file);
+        self.files_by_path.entry(path.to_owned()).or_insert(file);
     }
 
     pub(crate) fn add_all_files(&mut self, other: &Self) {
-        for (path, file) in &other.files {
+        for (path, file) in &other.files_by_path {
             self.add_file(path, *file);
         }
     }
 
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.files.keys().map(PathBuf::as_path)
+    pub(crate) fn file_paths(&self) -> impl Iterator<Item = &Path> {
+        self.files_by_path.keys().map(PathBuf::as_path)
     }
 
     /// Reads all files and reports whether each has the same state as before.
-    pub(crate) fn are_unchanged(&self) -> bool {
-        self.files.iter().all(|(path, file)| {
-            FileState::new(read_up_to(path, file.bytes_max).as_deref()) == file.file_state
+    pub(crate) fn are_files_unchanged(&self) -> bool {
+        self.files_by_path.iter().all(|(path, file)| {
+            FileState::new(read_file_up_to(path, file.bytes_max).as_deref()) == file.file_state
         })
     }
 }
@@ -72,21 +72,21 @@ impl FileState {
 /// Reads files and records their state.
 #[derive(Debug, Default)]
 pub(crate) struct FileRecorder {
-    files: RefCell<FileSet>,
+    file_set: RefCell<FileSet>,
 }
 
 impl FileRecorder {
     /// Reads at most one byte more than `bytes_max`, so that the caller can detect a file that is too long.
     pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
-        let read = read_up_to(path, bytes_max);
+        let read = read_file_up_to(path, bytes_max);
         let state = FileState::new(read.as_deref());
-        self.files.borrow_mut().add_file(path, RecordedFile { file_state: state, bytes_max });
+        self.file_set.borrow_mut().add_file(path, RecordedFile { file_state: state, bytes_max });
         read
     }
 
     /// Records a file that another crate reads.
     pub(crate) fn record_file(&self, path: &Path, bytes_max: usize) {
-        if !self.files.borrow().files.contains_key(path) {
+        if !self.file_set.borrow().files_by_path.contains_key(path) {
             // The recorded state contains the error, and the crate that reads the file reports it.
             let _ = self.read(path, bytes_max);
         }
@@ -94,16 +94,16 @@ impl FileRecorder {
 
     /// Records files that were read before.
     pub(crate) fn record_files(&self, files: &FileSet) {
-        self.files.borrow_mut().add_all_files(files);
+        self.file_set.borrow_mut().add_all_files(files);
     }
 
-    pub(crate) fn into_files(self) -> FileSet {
-        self.files.into_inner()
+    pub(crate) fn into_file_set(self) -> FileSet {
+        self.file_set.into_inner()
     }
 }
 
 /// Reads at most one byte more than `bytes_max` of a regular file.
-pub(crate) fn read_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_file_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
     // Opening a pipe blocks until another process writes to it, perhaps forever.
     let kind = std::fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_dir() {
@@ -128,12 +128,12 @@ mod tests {
         assert_eq!(recorder.read(&path, 10).unwrap(), b"one");
         std::fs::write(&path, "two").unwrap();
         assert_eq!(recorder.read(&path, 10).unwrap(), b"two");
-        let files = recorder.into_files();
-        assert!(!files.are_unchanged(), "the first content counts");
+        let files = recorder.into_file_set();
+        assert!(!files.are_files_unchanged(), "the first content counts");
         std::fs::write(&path, "one").unwrap();
-        assert!(files.are_unchanged());
+        assert!(files.are_files_unchanged());
         std::fs::remove_file(&path).unwrap();
-        assert!(!files.are_unchanged());
+        assert!(!files.are_files_unchanged());
     }
 
     #[test]
@@ -142,11 +142,11 @@ mod tests {
         let path = folder.path().join("file");
         let recorder = FileRecorder::default();
         recorder.record_file(&path, 10);
-        let files = recorder.into_files();
-        assert_eq!(files.paths().collect::<Vec<_>>(), [path.as_path()]);
-        assert!(files.are_unchanged());
+        let files = recorder.into_file_set();
+        assert_eq!(files.file_paths().collect::<Vec<_>>(), [path.as_path()]);
+        assert!(files.are_files_unchanged());
         std::fs::write(&path, "").unwrap();
-        assert!(!files.are_unchanged());
+        assert!(!files.are_files_unchanged());
     }
 
     #[test]
@@ -154,10 +154,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "12345").unwrap();
-        assert_eq!(read_up_to(&path, 5).unwrap(), b"12345");
-        assert_eq!(read_up_to(&path, 3).unwrap(), b"1234");
-        assert_eq!(read_up_to(folder.path(), 3).unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        let device = read_up_to(Path::new("/dev/zero"), 3).unwrap_err();
+        assert_eq!(read_file_up_to(&path, 5).unwrap(), b"12345");
+        assert_eq!(read_file_up_to(&path, 3).unwrap(), b"1234");
+        assert_eq!(
+            read_file_up_to(folder.path(), 3).unwrap_err().kind(),
+            io::ErrorKind::IsADirectory
+        );
+        let device = read_file_up_to(Path::new("/dev/zero"), 3).unwrap_err();
         assert_eq!(device.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -16,7 +16,7 @@ use crate::plan_from_flags::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvertedConfig {
     /// The text of the file.
-    pub yaml: String,
+    pub config_yaml: String,
     /// The remaining differences and the steps to do by hand, one sentence each.
     pub remaining_differences: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn convert_flags_to_config(
     let mut differences = list_general_differences(modes, context);
     differences.extend(list_webhook_differences(modes, context, &files_by_hook));
     Ok(ConvertedConfig {
-        yaml: write_yaml(&configuration, &files_by_hook),
+        config_yaml: write_yaml(&configuration, &files_by_hook),
         remaining_differences: differences,
     })
 }
@@ -126,7 +126,8 @@ fn list_webhook_differences(
         [("authorized", flags.authorized_ttl_ns), ("unauthorized", flags.unauthorized_ttl_ns)]
     {
         if ttl_ns <= 0 {
-            let CacheFields { ttl_field, enabled_field, .. } = cache_fields(what == "authorized");
+            let CacheFieldNames { ttl_field, enabled_field, .. } =
+                cache_field_names(what == "authorized");
             differences.push(format!(
                 "{ttl_field} must be positive: --authorization-webhook-cache-{what}-ttl={} \
                  becomes {enabled_field}: false, which also disables the cache.",
@@ -157,20 +158,20 @@ fn list_webhook_differences(
 }
 
 /// The fields of a configuration file for one of the two caches.
-struct CacheFields {
+struct CacheFieldNames {
     ttl_field: &'static str,
     enabled_field: &'static str,
     default_ttl_ns: i64,
 }
 
-fn cache_fields(is_authorized: bool) -> CacheFields {
+fn cache_field_names(is_authorized: bool) -> CacheFieldNames {
     match is_authorized {
-        true => CacheFields {
+        true => CacheFieldNames {
             ttl_field: "authorizedTTL",
             enabled_field: "cacheAuthorizedRequests",
             default_ttl_ns: DEFAULT_AUTHORIZED_TTL_NS,
         },
-        false => CacheFields {
+        false => CacheFieldNames {
             ttl_field: "unauthorizedTTL",
             enabled_field: "cacheUnauthorizedRequests",
             default_ttl_ns: DEFAULT_UNAUTHORIZED_TTL_NS,
@@ -187,13 +188,13 @@ fn write_yaml(configuration: &Configuration, files_by_hook: &[(String, PathBuf)]
         write_line(&mut text, format_args!("- type: {kind}"));
         write_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
         if let AuthorizerConfiguration::Webhook(webhook) = authorizer {
-            write_webhook(&mut text, webhook, files_by_hook);
+            write_webhook_yaml(&mut text, webhook, files_by_hook);
         }
     }
     text
 }
 
-fn write_webhook(
+fn write_webhook_yaml(
     text: &mut String,
     webhook: &WebhookConfiguration,
     files_by_hook: &[(String, PathBuf)],
@@ -207,8 +208,8 @@ fn write_webhook(
     };
     write_line(text, format_args!("  webhook:"));
     write_line(text, format_args!("    timeout: {}", format_duration(settings.timeout.get())));
-    write_caching(text, settings.authorized_caching, &cache_fields(true));
-    write_caching(text, settings.unauthorized_caching, &cache_fields(false));
+    write_cache_yaml(text, settings.authorized_caching, &cache_field_names(true));
+    write_cache_yaml(text, settings.unauthorized_caching, &cache_field_names(false));
     let version = settings.subject_access_review_version.name();
     write_line(text, format_args!("    subjectAccessReviewVersion: {version}"));
     write_line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
@@ -218,8 +219,8 @@ fn write_webhook(
 }
 
 /// Writes the fields of a cache. A disabled cache gets the default lifetime, because a file requires a positive one.
-fn write_caching(text: &mut String, caching: CacheSettings, fields: &CacheFields) {
-    let CacheFields { ttl_field, enabled_field, default_ttl_ns } = fields;
+fn write_cache_yaml(text: &mut String, caching: CacheSettings, fields: &CacheFieldNames) {
+    let CacheFieldNames { ttl_field, enabled_field, default_ttl_ns } = fields;
     match caching.effective_ttl() {
         Some(ttl) => {
             write_line(text, format_args!("    {ttl_field}: {}", format_duration(ttl)));

@@ -27,7 +27,7 @@ pub struct Generation {
     pub loaded_at: SystemTime,
     /// The configuration that it was built from.
     pub configuration: Configuration,
-    /// The authorizers in order.
+    /// The authorizer slots in the order in which the chain consults them.
     pub authorizer_slots: Arc<[AuthorizerSlot]>,
     /// The webhooks among the authorizers, in order. Consecutive generations share a webhook that did not change,
     /// together with its cache.
@@ -35,7 +35,7 @@ pub struct Generation {
     /// Warnings about the files, without those about parts that the previous generation also has.
     pub warnings: Vec<Warning>,
     pub(crate) abac_policy_file: Option<AbacPolicyFile>,
-    pub(crate) files: FileSet,
+    pub(crate) file_set: FileSet,
 }
 
 /// The origin of a configuration.
@@ -53,14 +53,14 @@ pub struct ConfiguredWebhook {
     pub webhook: Arc<Webhook>,
     /// The URL that is called, without secrets.
     pub endpoint: String,
-    pub(crate) files: FileSet,
+    pub(crate) file_set: FileSet,
 }
 
 /// The ABAC policies and the file that contains them.
 #[derive(Clone)]
 pub(crate) struct AbacPolicyFile {
     pub(crate) policies: Arc<Snapshot>,
-    pub(crate) files: FileSet,
+    pub(crate) file_set: FileSet,
 }
 
 impl Generation {
@@ -70,14 +70,14 @@ impl Generation {
         authorizers.map(|it| (it.authorizer_type(), it.name())).collect()
     }
 
-    /// The webhooks in order.
+    /// The webhook authorizers in the order of the chain.
     pub fn webhooks(&self) -> impl Iterator<Item = &Arc<Webhook>> {
         self.configured_webhooks.iter().map(|hook| &hook.webhook)
     }
 
     /// Every file that the generation depends on, sorted by path.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.files.paths()
+    pub fn file_paths(&self) -> impl Iterator<Item = &Path> {
+        self.file_set.file_paths()
     }
 
     /// Passes the facts about this configuration that metrics show to `observe`. `hash` is that of the file now: it

@@ -29,7 +29,7 @@ pub enum FlagTranslationError {
         /// The value of the flag.
         version: String,
     },
-    /// A mode occurs twice.
+    /// The flag `--authorization-mode` names a mode twice.
     #[error(
         "failed to build authorization config: modes should not be repeated in --authorization-mode"
     )]
@@ -98,8 +98,8 @@ impl WebhookFlags {
             .ok_or_else(|| FlagTranslationError::Version { version: self.version.clone() })?;
         Ok(WebhookSettings {
             timeout: timeout_max(),
-            authorized_caching: to_caching(self.authorized_ttl_ns),
-            unauthorized_caching: to_caching(self.unauthorized_ttl_ns),
+            authorized_caching: to_cache_settings(self.authorized_ttl_ns),
+            unauthorized_caching: to_cache_settings(self.unauthorized_ttl_ns),
             subject_access_review_version: version,
             failure_policy: FailurePolicy::NoOpinion,
             connection_info: ConnectionInfo::KubeConfigFile(path),
@@ -134,7 +134,7 @@ fn timeout_max() -> Timeout {
 
 /// Enables the cache unless the lifetime is zero. Answers with a negative lifetime have expired when they are stored,
 /// which has the same effect as no cache.
-fn to_caching(ttl_ns: i64) -> CacheSettings {
+fn to_cache_settings(ttl_ns: i64) -> CacheSettings {
     let ttl = Duration::from_nanos(u64::try_from(ttl_ns).unwrap_or(0));
     CacheSettings::new(ttl, ttl_ns != 0)
 }

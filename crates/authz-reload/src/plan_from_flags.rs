@@ -219,7 +219,7 @@ fn parse_modes(
     }
     let mut modes = Vec::new();
     for name in names {
-        let Some(mode) = AuthorizerType::from_name(name) else {
+        let Some(mode) = AuthorizerType::from_type_name(name) else {
             let name = go_compat::quote(name);
             faults.push(format!("authorization-mode {name} is not a valid mode"));
             continue;

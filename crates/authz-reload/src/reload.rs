@@ -160,7 +160,7 @@ impl Drop for Reloader {
 
 /// Checks the files when the system reports a change, at each poll, and on request.
 async fn run(mut checker: ConfigChecker, mut check_requests: mpsc::Receiver<CheckRequest>) {
-    let mut changes = checker.change_counter().subscribe();
+    let mut changes = checker.change_counter().subscribe_to_changes();
     let mut poll = tokio::time::interval(checker.options().poll_interval.max(POLL_MIN));
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     poll.reset();

@@ -43,7 +43,7 @@ impl fmt::Display for ReloadNotice<'_> {
             Self::Failed { file, message, diagnostics } => {
                 f.write_str("authorization configuration not reloaded, the old one stays: ")?;
                 match diagnostics.first() {
-                    Some(Diagnostic { file, position, .. }) => {
+                    Some(Diagnostic { file_name: file, position, .. }) => {
                         write!(f, "{file}:{}:{}: ", position.line, position.column)?;
                     }
                     None => write!(f, "{}: ", file.display())?,
@@ -54,7 +54,7 @@ impl fmt::Display for ReloadNotice<'_> {
                 let number = generation.generation_number;
                 write!(f, "authorization configuration files define generation {number} again")
             }
-            Self::Warned(Warning { file, position, field, message, .. }) => {
+            Self::Warned(Warning { file_name: file, position, field, message, .. }) => {
                 let colon = if field.is_empty() { "" } else { ": " };
                 write!(f, "{file}:{}:{}: ", position.line, position.column)?;
                 write!(f, "{field}{colon}{}", to_one_line(message))

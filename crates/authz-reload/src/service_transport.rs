@@ -24,7 +24,7 @@ pub(crate) struct ServiceTransport {
     service_resolver: Arc<dyn ServiceResolver>,
     connection_target: Target,
     connection_limits: Limits,
-    observer: Arc<dyn CertificateObserver>,
+    certificate_observer: Arc<dyn CertificateObserver>,
     timeout: Duration,
     endpoint: String,
     url: String,
@@ -57,7 +57,7 @@ impl ServiceTransport {
             service_resolver: resolver,
             connection_target: target,
             connection_limits: limits,
-            observer,
+            certificate_observer: observer,
             timeout,
             endpoint,
             url,
@@ -81,7 +81,7 @@ impl ServiceTransport {
                     self.connection_target.clone(),
                     Some(resolver),
                     self.connection_limits.clone(),
-                    Arc::clone(&self.observer),
+                    Arc::clone(&self.certificate_observer),
                 )
                 .map_err(|error| self.transport_error(TransportErrorKind::Other, &error))?;
                 let transport =

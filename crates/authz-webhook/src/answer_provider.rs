@@ -27,13 +27,13 @@ const CACHEABLE_BYTES_MAX: usize = 10_000;
 /// The cache, the calls in flight and the limits of one webhook. A call may outlive the webhook.
 pub(crate) struct AnswerProvider {
     webhook_caller: WebhookCaller,
-    cache: AnswerCache,
+    answer_cache: AnswerCache,
     authorized_caching: CacheSettings,
     unauthorized_caching: CacheSettings,
     in_flight_calls: InFlightCalls,
     call_limit: Arc<ConcurrencyLimit>,
-    last_results: LastResultRecorder,
-    observer: Arc<dyn WebhookObserver>,
+    last_result_recorder: LastResultRecorder,
+    webhook_observer: Arc<dyn WebhookObserver>,
 }
 
 /// The source of the answer to one check.
@@ -57,27 +57,27 @@ impl AnswerProvider {
     ) -> Self {
         let webhook_caller = WebhookCaller {
             transport,
-            observer: Arc::clone(&observer),
+            webhook_observer: Arc::clone(&observer),
             version: settings.subject_access_review_version,
             timeout: settings.timeout.get(),
             retry_options: limits.retry_options,
         };
         Self {
             webhook_caller,
-            cache: AnswerCache::new(limits.cache_entries_max, limits.cache_bytes_max),
+            answer_cache: AnswerCache::new(limits.cache_entries_max, limits.cache_bytes_max),
             authorized_caching: settings.authorized_caching,
             unauthorized_caching: settings.unauthorized_caching,
             in_flight_calls: InFlightCalls::default(),
-            call_limit: Arc::new(ConcurrencyLimit::new(limits.in_flight_max)),
-            last_results: LastResultRecorder::default(),
-            observer,
+            call_limit: Arc::new(ConcurrencyLimit::new(limits.in_flight_calls_max)),
+            last_result_recorder: LastResultRecorder::default(),
+            webhook_observer: observer,
         }
     }
 
     /// The hash of a request, which the other functions take.
     #[inline]
     pub(crate) fn hash(&self, attributes: &Attributes<'_>) -> u64 {
-        self.cache.hash(attributes)
+        self.answer_cache.hash(attributes)
     }
 
     /// The cached answer, if it has not expired.
@@ -88,15 +88,15 @@ impl AnswerProvider {
         hash: u64,
         now: Instant,
     ) -> Option<ReviewStatus> {
-        match self.cache.get(attributes, hash, now) {
+        match self.answer_cache.get(attributes, hash, now) {
             CacheLookup::Hit(status) => {
-                self.observer.on_cache_event(CacheEvent::Hit);
+                self.webhook_observer.on_cache_event(CacheEvent::Hit);
                 return Some(status);
             }
             CacheLookup::Miss => {}
-            CacheLookup::Expired => self.observer.on_cache_event(CacheEvent::Expired),
+            CacheLookup::Expired => self.webhook_observer.on_cache_event(CacheEvent::Expired),
         }
-        self.observer.on_cache_event(CacheEvent::Miss);
+        self.webhook_observer.on_cache_event(CacheEvent::Miss);
         None
     }
 
@@ -106,14 +106,14 @@ impl AnswerProvider {
     }
 
     pub(crate) fn health(&self) -> WebhookHealth {
-        let last = self.last_results.last_call_results();
-        let size = self.cache.size();
+        let last = self.last_result_recorder.last_call_results();
+        let size = self.answer_cache.size();
         WebhookHealth {
-            n_in_flight: self.call_limit.n_permits_in_use(),
+            n_in_flight_calls: self.call_limit.n_permits_in_use(),
             last_success_at: last.last_success_at,
             last_failure: last.last_failure,
             n_cached_answers: size.n_entries,
-            cache_bytes: size.n_bytes,
+            cache_bytes: size.memory_bytes,
         }
     }
 
@@ -136,13 +136,13 @@ impl AnswerProvider {
         {
             return AnswerSource::SharedCall(waiter);
         }
-        if let CacheLookup::Hit(status) = self.cache.get(attributes, hash, now) {
+        if let CacheLookup::Hit(status) = self.answer_cache.get(attributes, hash, now) {
             return AnswerSource::Cached(status);
         }
         let Ok(runtime) = Handle::try_current() else {
             return AnswerSource::Rejected(CallError::Lost);
         };
-        let permit = match self.call_limit.acquire(authz::user_limit_key(caller)) {
+        let permit = match self.call_limit.acquire_permit(authz::user_limit_key(caller)) {
             Ok(permit) => permit,
             Err(busy) => return AnswerSource::Rejected(CallError::Busy(busy)),
         };
@@ -161,7 +161,7 @@ impl AnswerProvider {
         };
         let body = encode_review(attributes, self.webhook_caller.version);
         let task = runtime.spawn(async move {
-            cleanup.in_flight_call.mark_sent();
+            cleanup.in_flight_call.mark_request_sent();
             let end = cleanup.answer_provider.webhook_caller.call_with_retries(body).await;
             cleanup.publish_result(end, is_cacheable);
         });
@@ -186,18 +186,20 @@ impl AnswerProvider {
             return;
         };
         let storing = if is_cacheable {
-            self.cache.insert(Arc::clone(key), status.clone(), expires_at)
+            self.answer_cache.insert(Arc::clone(key), status.clone(), expires_at)
         } else {
             CacheStoreResult::TooLarge
         };
         match storing {
             CacheStoreResult::Stored { n_evicted } => {
-                self.observer.on_cache_event(CacheEvent::Stored);
+                self.webhook_observer.on_cache_event(CacheEvent::Stored);
                 for _ in 0..n_evicted {
-                    self.observer.on_cache_event(CacheEvent::Evicted);
+                    self.webhook_observer.on_cache_event(CacheEvent::Evicted);
                 }
             }
-            CacheStoreResult::TooLarge => self.observer.on_cache_event(CacheEvent::TooLarge),
+            CacheStoreResult::TooLarge => {
+                self.webhook_observer.on_cache_event(CacheEvent::TooLarge)
+            }
         }
     }
 }
@@ -234,12 +236,12 @@ impl CallCleanup {
         match &end.review_result {
             Ok(status) => {
                 provider.cache_answer(&self.key, status, is_cacheable);
-                provider.last_results.record_success();
+                provider.last_result_recorder.record_success();
             }
             Err(error) => {
                 let why = error.to_string();
-                provider.observer.on_call_failure(&why);
-                provider.last_results.record_failure(&why);
+                provider.webhook_observer.on_call_failure(&why);
+                provider.last_result_recorder.record_failure(&why);
             }
         }
         let result_sender = self.result_sender.clone();
@@ -252,7 +254,7 @@ impl CallCleanup {
 impl Drop for CallCleanup {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.answer_provider.last_results.record_failure(&CallError::Lost.to_string());
+            self.answer_provider.last_result_recorder.record_failure(&CallError::Lost.to_string());
         }
         self.answer_provider.in_flight_calls.remove_call(&self.key, &self.in_flight_call);
     }

@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 32;
 /// A line that is neither empty nor a comment.
 #[derive(Clone, Copy)]
 struct YamlLine<'a> {
-    indent: usize,
+    line_indent: usize,
     line_text: &'a str,
 }
 
@@ -26,17 +26,17 @@ pub(crate) fn parse_block_yaml(text: &str) -> Result<DocumentValue, DecodeError>
         }
         let text = said.trim_start_matches(' ');
         if text.starts_with('\t') {
-            return Err(yaml_error("found character that cannot start any token"));
+            return Err(unsupported_yaml_error("found character that cannot start any token"));
         }
-        lines.push(YamlLine { indent: said.len() - text.len(), line_text: text });
+        lines.push(YamlLine { line_indent: said.len() - text.len(), line_text: text });
     }
     let Some(first) = lines.first() else { return Ok(DocumentValue::Null) };
-    if split_entry(first.line_text)?.is_some() {
-        let (node, rest) = read_mapping(&lines, first.indent, 0)?;
+    if split_mapping_entry(first.line_text)?.is_some() {
+        let (node, rest) = read_mapping(&lines, first.line_indent, 0)?;
         return if rest.is_empty() {
             Ok(node)
         } else {
-            Err(yaml_error("did not find expected key"))
+            Err(unsupported_yaml_error("did not find expected key"))
         };
     }
     if first.line_text.starts_with("- ") || first.line_text == "-" {
@@ -53,21 +53,21 @@ fn read_mapping<'l, 'a>(
     depth: usize,
 ) -> Result<(DocumentValue, &'l [YamlLine<'a>]), DecodeError> {
     if depth == DEPTH_MAX {
-        return Err(yaml_error("exceeded max depth"));
+        return Err(unsupported_yaml_error("exceeded max depth"));
     }
     let mut members = Vec::new();
     while let Some((line, rest)) = lines.split_first() {
-        if line.indent < indent {
+        if line.line_indent < indent {
             break;
         }
-        if line.indent > indent {
-            return Err(yaml_error("mapping values are not allowed in this context"));
+        if line.line_indent > indent {
+            return Err(unsupported_yaml_error("mapping values are not allowed in this context"));
         }
-        let Some((name, value)) = split_entry(line.line_text)? else {
-            return Err(yaml_error("could not find expected ':'"));
+        let Some((name, value)) = split_mapping_entry(line.line_text)? else {
+            return Err(unsupported_yaml_error("could not find expected ':'"));
         };
         let (node, after) = if value.is_empty() {
-            read_nested(rest, indent, depth)?
+            read_nested_value(rest, indent, depth)?
         } else {
             (read_scalar(value)?, rest)
         };
@@ -80,31 +80,31 @@ fn read_mapping<'l, 'a>(
 }
 
 /// Reads the nested value of an entry without a value on its line.
-fn read_nested<'l, 'a>(
+fn read_nested_value<'l, 'a>(
     lines: &'l [YamlLine<'a>],
     indent: usize,
     depth: usize,
 ) -> Result<(DocumentValue, &'l [YamlLine<'a>]), DecodeError> {
     let Some(first) = lines.first() else { return Ok((DocumentValue::Null, lines)) };
     let is_element = first.line_text.starts_with("- ") || first.line_text == "-";
-    if is_element && first.indent >= indent {
+    if is_element && first.line_indent >= indent {
         let inside = |line: &&YamlLine<'_>| {
-            line.indent > first.indent
-                || (line.indent == first.indent && line.line_text.starts_with('-'))
+            line.line_indent > first.line_indent
+                || (line.line_indent == first.line_indent && line.line_text.starts_with('-'))
         };
         let n_inside = lines.iter().take_while(inside).count();
         return Ok((DocumentValue::List, lines.get(n_inside..).unwrap_or_default()));
     }
-    if first.indent > indent {
-        return read_mapping(lines, first.indent, depth + 1);
+    if first.line_indent > indent {
+        return read_mapping(lines, first.line_indent, depth + 1);
     }
     Ok((DocumentValue::Null, lines))
 }
 
 /// The name and the value of an entry, or `None` if the line is not one.
-fn split_entry(text: &str) -> Result<Option<(String, &str)>, DecodeError> {
+fn split_mapping_entry(text: &str) -> Result<Option<(String, &str)>, DecodeError> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
-        let Some((name, rest)) = read_quoted(text, quote)? else { return Ok(None) };
+        let Some((name, rest)) = read_quoted_text(text, quote)? else { return Ok(None) };
         return Ok(rest.strip_prefix(':').map(|value| (name, value.trim())));
     }
     if text.starts_with(['[', '{', '|', '>', '!', '&', '*', '%', '@', '`']) {
@@ -121,17 +121,17 @@ fn split_entry(text: &str) -> Result<Option<(String, &str)>, DecodeError> {
 /// Reads a value that stands on one line.
 fn read_scalar(text: &str) -> Result<DocumentValue, DecodeError> {
     match text.chars().next() {
-        Some(quote @ ('"' | '\'')) => match read_quoted(text, quote)? {
+        Some(quote @ ('"' | '\'')) => match read_quoted_text(text, quote)? {
             Some((value, "")) => Ok(DocumentValue::Text(value)),
-            _ => Err(yaml_error("did not find expected <document start>")),
+            _ => Err(unsupported_yaml_error("did not find expected <document start>")),
         },
         Some('[') if text.ends_with(']') => Ok(DocumentValue::List),
         Some('{') if text == "{}" => Ok(DocumentValue::Object(Vec::new())),
         Some('[' | '{' | '|' | '>' | '!' | '&' | '*' | '%' | '@' | '`') => {
-            Err(yaml_error("this form is not supported"))
+            Err(unsupported_yaml_error("this form is not supported"))
         }
         _ if text.contains(": ") || text.ends_with(':') => {
-            Err(yaml_error("mapping values are not allowed in this context"))
+            Err(unsupported_yaml_error("mapping values are not allowed in this context"))
         }
         _ => Ok(resolve_plain_scalar(text)),
     }
@@ -162,7 +162,7 @@ fn resolve_plain_scalar(text: &str) -> DocumentValue {
 
 /// Reads a quoted text at the beginning. Returns it without quotes and with the rest, or `None` if the quote is not
 /// closed.
-fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, DecodeError> {
+fn read_quoted_text(text: &str, quote: char) -> Result<Option<(String, &str)>, DecodeError> {
     let mut value = String::new();
     let mut chars = text.chars();
     chars.next();
@@ -181,7 +181,7 @@ fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, Decode
                 Some('t') => '\t',
                 Some('r') => '\r',
                 Some(same @ ('"' | '\\' | '/' | ' ')) => same,
-                _ => return Err(yaml_error("found unknown escape character")),
+                _ => return Err(unsupported_yaml_error("found unknown escape character")),
             });
         } else {
             value.push(c);
@@ -208,7 +208,7 @@ fn strip_comment(line: &str) -> &str {
     line
 }
 
-fn yaml_error(why: &str) -> DecodeError {
+fn unsupported_yaml_error(why: &str) -> DecodeError {
     DecodeError(format!("yaml: {why}"))
 }
 

@@ -32,10 +32,10 @@ const HEAP_SLACK: usize = 64;
 ///
 /// INVARIANT: the order is locked before a shard, never the other way round.
 pub(crate) struct AnswerCache {
-    entries_max: usize,
-    bytes_max: usize,
+    cache_entries_max: usize,
+    cache_bytes_max: usize,
     hash_builder: RandomState,
-    n_uses: AtomicU64,
+    use_counter: AtomicU64,
     shards: [RwLock<CacheShard>; N_SHARDS],
     eviction_order: Mutex<EvictionOrder>,
 }
@@ -49,7 +49,7 @@ struct CacheEntry {
     status: ReviewStatus,
     expires_at: Instant,
     last_use_number: AtomicU64,
-    n_bytes: usize,
+    memory_bytes: usize,
 }
 
 #[derive(Default)]
@@ -57,7 +57,7 @@ struct EvictionOrder {
     /// The use number and the hash of each entry; also of removed entries.
     eviction_heap: BinaryHeap<Reverse<(u64, u64)>>,
     n_entries: usize,
-    n_bytes: usize,
+    memory_bytes: usize,
 }
 
 /// The result of a lookup.
@@ -81,16 +81,16 @@ pub(crate) enum CacheStoreResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheSize {
     pub(crate) n_entries: usize,
-    pub(crate) n_bytes: usize,
+    pub(crate) memory_bytes: usize,
 }
 
 impl AnswerCache {
     pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            entries_max,
-            bytes_max,
+            cache_entries_max: entries_max,
+            cache_bytes_max: bytes_max,
             hash_builder: RandomState::default(),
-            n_uses: AtomicU64::new(0),
+            use_counter: AtomicU64::new(0),
             shards: std::array::from_fn(|_| RwLock::default()),
             eviction_order: Mutex::default(),
         }
@@ -107,15 +107,15 @@ impl AnswerCache {
     #[inline]
     pub(crate) fn get(&self, attributes: &Attributes<'_>, hash: u64, now: Instant) -> CacheLookup {
         let shard = self.shard_for_hash(hash).read().unwrap_or_else(PoisonError::into_inner);
-        match shard.get(&hash).filter(|entry| entry.key.matches(attributes)) {
+        match shard.get(&hash).filter(|entry| entry.key.matches_request(attributes)) {
             None => CacheLookup::Miss,
             Some(entry) if now <= entry.expires_at => {
-                self.mark_used(entry);
+                self.mark_entry_used(entry);
                 CacheLookup::Hit(entry.status.clone())
             }
             Some(_) => {
                 drop(shard);
-                self.remove_expired(hash, now);
+                self.remove_expired_entry(hash, now);
                 CacheLookup::Expired
             }
         }
@@ -128,52 +128,53 @@ impl AnswerCache {
         status: ReviewStatus,
         expires_at: Instant,
     ) -> CacheStoreResult {
-        let n_bytes = ENTRY_BYTES + key.n_bytes() + status.n_bytes;
-        if n_bytes > self.bytes_max || self.entries_max == 0 {
+        let n_bytes = ENTRY_BYTES + key.memory_bytes() + status.memory_bytes;
+        if n_bytes > self.cache_bytes_max || self.cache_entries_max == 0 {
             return CacheStoreResult::TooLarge;
         }
         let hash = key.hash_value();
         let mut eviction_order = self.lock_eviction_order();
-        let use_number = self.n_uses.fetch_add(1, Ordering::Relaxed) + 1;
+        let use_number = self.use_counter.fetch_add(1, Ordering::Relaxed) + 1;
         let entry = CacheEntry {
             key,
             status,
             expires_at,
             last_use_number: AtomicU64::new(use_number),
-            n_bytes,
+            memory_bytes: n_bytes,
         };
         let replaced = self.write(hash).insert(hash, entry);
         eviction_order.n_entries += 1;
-        eviction_order.n_bytes += n_bytes;
+        eviction_order.memory_bytes += n_bytes;
         if let Some(replaced) = replaced {
             eviction_order.subtract_entry(&replaced);
         }
         eviction_order.eviction_heap.push(Reverse((use_number, hash)));
-        let n_evicted = self.evict_excess(&mut eviction_order);
+        let n_evicted = self.evict_excess_entries(&mut eviction_order);
         if eviction_order.eviction_heap.len() > 2 * eviction_order.n_entries + HEAP_SLACK {
-            eviction_order.eviction_heap = self.rebuild_heap();
+            eviction_order.eviction_heap = self.rebuild_eviction_heap();
         }
         CacheStoreResult::Stored { n_evicted }
     }
 
     pub(crate) fn size(&self) -> CacheSize {
         let eviction_order = self.lock_eviction_order();
-        CacheSize { n_entries: eviction_order.n_entries, n_bytes: eviction_order.n_bytes }
+        CacheSize { n_entries: eviction_order.n_entries, memory_bytes: eviction_order.memory_bytes }
     }
 
     /// Gives the entry the newest use number. Repeated uses of one entry write nothing.
     #[inline]
-    fn mark_used(&self, entry: &CacheEntry) {
+    fn mark_entry_used(&self, entry: &CacheEntry) {
         let last_use_number = entry.last_use_number.load(Ordering::Relaxed);
-        if last_use_number != self.n_uses.load(Ordering::Relaxed) {
-            let use_number = self.n_uses.fetch_add(1, Ordering::Relaxed) + 1;
+        if last_use_number != self.use_counter.load(Ordering::Relaxed) {
+            let use_number = self.use_counter.fetch_add(1, Ordering::Relaxed) + 1;
             entry.last_use_number.fetch_max(use_number, Ordering::Relaxed);
         }
     }
 
-    fn evict_excess(&self, eviction_order: &mut EvictionOrder) -> usize {
+    fn evict_excess_entries(&self, eviction_order: &mut EvictionOrder) -> usize {
         let mut n_evicted = 0;
-        while eviction_order.n_entries > self.entries_max || eviction_order.n_bytes > self.bytes_max
+        while eviction_order.n_entries > self.cache_entries_max
+            || eviction_order.memory_bytes > self.cache_bytes_max
         {
             let Some(Reverse((heap_use_number, hash))) = eviction_order.eviction_heap.pop() else {
                 break; // INVARIANT on the heap: every entry is in it.
@@ -192,7 +193,7 @@ impl AnswerCache {
     }
 
     #[cold]
-    fn remove_expired(&self, hash: u64, now: Instant) {
+    fn remove_expired_entry(&self, hash: u64, now: Instant) {
         let mut eviction_order = self.lock_eviction_order();
         let mut shard = self.write(hash);
         // Another thread may have stored a new answer.
@@ -204,7 +205,7 @@ impl AnswerCache {
     }
 
     /// A heap without the items of removed entries.
-    fn rebuild_heap(&self) -> BinaryHeap<Reverse<(u64, u64)>> {
+    fn rebuild_eviction_heap(&self) -> BinaryHeap<Reverse<(u64, u64)>> {
         let mut heap = Vec::new();
         for shard in &self.shards {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +237,7 @@ impl AnswerCache {
 impl EvictionOrder {
     fn subtract_entry(&mut self, entry: &CacheEntry) {
         self.n_entries -= 1;
-        self.n_bytes -= entry.n_bytes;
+        self.memory_bytes -= entry.memory_bytes;
     }
 }
 

@@ -29,12 +29,12 @@ impl CacheKey {
         self.hash
     }
 
-    pub(crate) fn n_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.canonical_form.len()
     }
 
     /// Reports whether this is the key of the request.
-    pub(crate) fn matches(&self, attributes: &Attributes<'_>) -> bool {
+    pub(crate) fn matches_request(&self, attributes: &Attributes<'_>) -> bool {
         let mut comparison = CanonicalFormComparison {
             uncompared_bytes: &self.canonical_form,
             is_equal_so_far: true,
@@ -169,7 +169,7 @@ impl<H: Hasher> ReviewVisitor for HashVisitor<H> {
     }
 }
 
-/// Writes the canonical form.
+/// Writes the canonical form of a review: the bytes by which two requests are compared.
 struct CanonicalFormWriter(Vec<u8>);
 
 impl ReviewVisitor for CanonicalFormWriter {

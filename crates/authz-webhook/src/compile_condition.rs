@@ -6,7 +6,7 @@ use cel::{CheckedExpression, CompileBudget, Environment, Issues, Type};
 
 use crate::condition_hints;
 use crate::match_conditions::MatchCondition;
-use crate::review_spec::request_type;
+use crate::review_spec::cel_request_type;
 
 /// An expression can not be a match condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct ConditionIssue {
 
 /// The environment of all match conditions: one variable, `request`.
 pub(crate) static ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::for_stored_expressions(vec![("request", request_type())]));
+    LazyLock::new(|| Environment::for_stored_expressions(vec![("request", cel_request_type())]));
 
 /// The most bytes of all error messages about one configuration. The compiler repeats the line for each of up to a
 /// hundred issues, so its messages can be a hundred times as long as the file.
@@ -54,18 +54,21 @@ const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 #[derive(Debug)]
 pub struct ConditionCompiler {
     compile_budget: CompileBudget,
-    detail_bytes_left: usize,
+    error_detail_bytes_left: usize,
 }
 
 impl Default for ConditionCompiler {
     fn default() -> Self {
-        Self { compile_budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
+        Self { compile_budget: CompileBudget::default(), error_detail_bytes_left: DETAIL_BYTES_MAX }
     }
 }
 
 impl ConditionCompiler {
     /// Compiles one expression; it must be of type bool.
-    pub fn compile(&mut self, expression: &str) -> Result<MatchCondition, ConditionError> {
+    pub fn compile_condition(
+        &mut self,
+        expression: &str,
+    ) -> Result<MatchCondition, ConditionError> {
         let error = match ENVIRONMENT.check_within_budget(expression, &mut self.compile_budget) {
             Err(issues) => compile_error(expression, &issues),
             Ok(checked) if *checked.output_type() != Type::Bool => {
@@ -87,10 +90,10 @@ impl ConditionCompiler {
             ConditionError::Invalid { detail, issues } => (detail, Some(issues)),
             ConditionError::Internal { detail } => (detail, None),
         };
-        match self.detail_bytes_left.checked_sub(detail.len()) {
-            Some(left) => self.detail_bytes_left = left,
+        match self.error_detail_bytes_left.checked_sub(detail.len()) {
+            Some(left) => self.error_detail_bytes_left = left,
             None => {
-                *detail = format!("{}...", truncate_detail(detail));
+                *detail = format!("{}...", truncate_error_detail(detail));
                 if let Some(issues) = issues {
                     issues.truncate(1);
                 }
@@ -100,8 +103,8 @@ impl ConditionCompiler {
     }
 }
 
-fn truncate_detail(text: &str) -> &str {
-    field_errors::truncate(text, SHORT_DETAIL_BYTES_MAX)
+fn truncate_error_detail(text: &str) -> &str {
+    field_errors::truncate_to_bytes(text, SHORT_DETAIL_BYTES_MAX)
 }
 
 fn compile_error(expression: &str, issues: &Issues) -> ConditionError {
@@ -123,7 +126,11 @@ fn not_bool_error(expression: &str, checked: &CheckedExpression<'_>) -> Conditio
     let found = checked.output_type().runtime_name();
     let detail = format!("must evaluate to bool but got {found}");
     let hint = condition_hints::hint_for_output_type(expression, checked.output_type());
-    let issue =
-        ConditionIssue { line: 1, column: 1, message: truncate_detail(&detail).to_owned(), hint };
+    let issue = ConditionIssue {
+        line: 1,
+        column: 1,
+        message: truncate_error_detail(&detail).to_owned(),
+        hint,
+    };
     ConditionError::Invalid { detail, issues: vec![issue] }
 }

@@ -2,7 +2,7 @@
 
 use cel::{Issue, Type};
 
-/// Fields of `request` itself.
+/// The fields of the variable `request` in a match condition.
 const REQUEST_FIELDS: &[&str] =
     &["extra", "groups", "nonResourceAttributes", "resourceAttributes", "uid", "user"];
 

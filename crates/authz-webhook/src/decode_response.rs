@@ -1,7 +1,7 @@
 //! Reads the answer of a webhook from an HTTP response.
 
 use authz::SharedText;
-use field_errors::truncate;
+use field_errors::truncate_to_bytes;
 
 use crate::error::{CallError, RetryAdvice};
 use crate::http_error;
@@ -20,7 +20,7 @@ pub(crate) struct ReviewStatus {
     pub(crate) is_denied: bool,
     pub(crate) reason: SharedText,
     /// The memory of the reason, in bytes.
-    pub(crate) n_bytes: usize,
+    pub(crate) memory_bytes: usize,
 }
 
 /// Reads an answer.
@@ -76,10 +76,10 @@ pub(crate) fn check_probe_response(
 
 /// Reports whether a document states its kind or has the field `status.allowed`.
 fn is_recognizable_review(document: &DocumentValue) -> bool {
-    document.members().iter().any(|(name, value)| match value {
+    document.object_members().iter().any(|(name, value)| match value {
         DocumentValue::Text(text) => name.eq_ignore_ascii_case("kind") && !text.is_empty(),
         DocumentValue::Object(_) => {
-            name == "status" && value.members().iter().any(|(name, _)| name == "allowed")
+            name == "status" && value.object_members().iter().any(|(name, _)| name == "allowed")
         }
         _ => false,
     })
@@ -93,7 +93,7 @@ fn decode_review_document(
 ) -> Result<ReviewStatus, DecodeError> {
     if body.is_empty() {
         let status = reply.status;
-        let content_type = truncate(content_type, NAME_BYTES_MAX);
+        let content_type = truncate_to_bytes(content_type, NAME_BYTES_MAX);
         return Err(DecodeError(format!(
             "0-length response with status code: {status} and content type: {content_type}"
         )));
@@ -120,7 +120,7 @@ pub(crate) fn read_document_type(document: &DocumentValue) -> Result<DocumentTyp
         ))));
     }
     let (mut api_version, mut kind) = ("", "");
-    for (name, value) in document.members() {
+    for (name, value) in document.object_members() {
         let (field, place) = if name.eq_ignore_ascii_case("kind") {
             ("kind", &mut kind)
         } else if name.eq_ignore_ascii_case("apiVersion") {
@@ -143,7 +143,7 @@ pub(crate) fn read_document_type(document: &DocumentValue) -> Result<DocumentTyp
     let (group, version) = match api_version.split_once('/') {
         None => ("", api_version),
         Some((_, version)) if version.contains('/') => {
-            let shown = truncate(api_version, NAME_BYTES_MAX);
+            let shown = truncate_to_bytes(api_version, NAME_BYTES_MAX);
             return Err(DecodeError(format!("unexpected GroupVersion string: {shown}")));
         }
         Some(parts) => parts,
@@ -154,7 +154,8 @@ pub(crate) fn read_document_type(document: &DocumentValue) -> Result<DocumentTyp
 const GROUP: &str = "authorization.k8s.io";
 const KIND: &str = "SubjectAccessReview";
 
-/// Where Kubernetes registers the kinds that it can decode; part of its message.
+/// The Go file in which Kubernetes registers the kinds that it can decode. Its message names the
+/// file.
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:84";
 
 fn check_document_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), DecodeError> {
@@ -176,8 +177,8 @@ fn check_document_type(found: &DocumentType, expected: ReviewVersion) -> Result<
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Err(DecodeError(format!(
         "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-        go_compat::quote(truncate(kind, NAME_BYTES_MAX)),
-        go_compat::quote(truncate(&api_version, NAME_BYTES_MAX))
+        go_compat::quote(truncate_to_bytes(kind, NAME_BYTES_MAX)),
+        go_compat::quote(truncate_to_bytes(&api_version, NAME_BYTES_MAX))
     )))
 }
 
@@ -264,7 +265,7 @@ fn read_review_status(
 
 fn build_status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
     let n_bytes = reason.len();
-    ReviewStatus { is_allowed, is_denied, reason: reason.into(), n_bytes }
+    ReviewStatus { is_allowed, is_denied, reason: reason.into(), memory_bytes: n_bytes }
 }
 
 fn type_mismatch_message(found: &DocumentValue, field: &str, expected: &str) -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::UnavailableCause;
-use concurrency_limit::Busy;
+use concurrency_limit::LimitReached;
 
 use crate::observer::FailOpenCause;
 use crate::transport::{TransportError, TransportErrorKind};
@@ -33,7 +33,7 @@ pub enum CallError {
     },
     /// The webhook was not called, because the limit on calls in flight is reached.
     #[error("webhook was not called: {0}")]
-    Busy(Busy),
+    Busy(LimitReached),
     /// The call ended without a result: this server has a bug, or it is shutting down.
     #[error("webhook call failed: it ended without an answer")]
     Lost,

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookHealth {
     /// The number of calls in flight.
-    pub n_in_flight: usize,
+    pub n_in_flight_calls: usize,
     /// The time when a call last succeeded.
     pub last_success_at: Option<SystemTime>,
     /// The last call that failed.
@@ -50,7 +50,7 @@ impl LastResultRecorder {
     }
 
     pub(crate) fn record_failure(&self, message: &str) {
-        let message = field_errors::truncate(message, MESSAGE_BYTES_MAX).to_owned();
+        let message = field_errors::truncate_to_bytes(message, MESSAGE_BYTES_MAX).to_owned();
         let failure = LastFailure { at: SystemTime::now(), message };
         self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).last_failure =
             Some(failure);

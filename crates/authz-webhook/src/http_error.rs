@@ -4,7 +4,7 @@
 //! over the status code. A body that is not a `Status` is not repeated: the message reaches users who create access
 //! reviews, and the body may be that of a service that they can not reach themselves.
 
-use field_errors::truncate;
+use field_errors::truncate_to_bytes;
 
 use crate::decode_response::read_document_type;
 use crate::error::{CallError, RetryAdvice};
@@ -26,7 +26,7 @@ struct StatusFailure {
 /// The error for a response with a status code that is not a success.
 pub(crate) fn error_from_response(reply: &HttpResponse, is_text: bool, body: &str) -> CallError {
     let failure = parse_status_failure(body);
-    call_error(reply.status, failure.unwrap_or_else(|| failure_for_status_code(reply, is_text)))
+    to_call_error(reply.status, failure.unwrap_or_else(|| failure_for_status_code(reply, is_text)))
 }
 
 /// The error for an invalid content type, whatever the status code.
@@ -37,10 +37,10 @@ pub(crate) fn invalid_content_type_error(status: u16, fault: &str) -> CallError 
         message: format!("Internal error occurred: {fault}"),
         retry_delay_seconds: None,
     };
-    call_error(status, failure)
+    to_call_error(status, failure)
 }
 
-fn call_error(status: u16, failure: StatusFailure) -> CallError {
+fn to_call_error(status: u16, failure: StatusFailure) -> CallError {
     let retry_advice = if is_retriable(&failure) { RetryAdvice::Later } else { RetryAdvice::Never };
     let is_timeout = status == 504 || is_timeout(&failure);
     CallError::Response { status, retry_advice, is_timeout, message: failure.message.into() }
@@ -118,7 +118,7 @@ fn parse_status_failure(body: &str) -> Option<StatusFailure> {
             (_, DocumentValue::Null) => {}
             ("status", DocumentValue::Text(text)) => status = text,
             ("message", DocumentValue::Text(text)) => {
-                truncate(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
+                truncate_to_bytes(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
             }
             ("reason", DocumentValue::Text(text)) => failure.reason = text,
             ("code", DocumentValue::Number(Some(code))) if i32::try_from(code).is_ok() => {

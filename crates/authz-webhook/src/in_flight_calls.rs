@@ -32,7 +32,7 @@ pub(crate) struct InFlightCalls {
 /// INVARIANT: `n_waiters` is the number of its waiters, and changes only while the table is locked.
 pub(crate) struct InFlightCall {
     n_waiters: AtomicUsize,
-    is_sent: AtomicBool,
+    is_request_sent: AtomicBool,
     result_receiver: CallResultReceiver,
     /// The task of the call. The check that begins the call sets it at once.
     abort_handle: OnceLock<AbortHandle>,
@@ -40,8 +40,8 @@ pub(crate) struct InFlightCall {
 
 impl InFlightCall {
     /// Records that the request has been sent, so that the webhook may decide from now on.
-    pub(crate) fn mark_sent(&self) {
-        self.is_sent.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_request_sent(&self) {
+        self.is_request_sent.store(true, Ordering::Relaxed);
     }
 }
 
@@ -66,7 +66,7 @@ impl InFlightCalls {
         is_answer_cached: bool,
     ) -> Option<CallWaiter<'a>> {
         let call = table.get(key)?;
-        if !is_answer_cached && call.is_sent.load(Ordering::Relaxed) {
+        if !is_answer_cached && call.is_request_sent.load(Ordering::Relaxed) {
             return None;
         }
         call.n_waiters.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl InFlightCalls {
     ) -> CallWaiter<'a> {
         let call = Arc::new(InFlightCall {
             n_waiters: AtomicUsize::new(1),
-            is_sent: AtomicBool::new(false),
+            is_request_sent: AtomicBool::new(false),
             result_receiver,
             abort_handle: OnceLock::new(),
         });
@@ -116,7 +116,7 @@ impl CallWaiter<'_> {
 
     /// Sets the task of the call.
     pub(crate) fn set_abort_handle(&self, abort_handle: AbortHandle) {
-        // Only the check that began the call does this, once.
+        // Only the check that began the call sets the handle, so it is set once.
         let _ = self.in_flight_call.abort_handle.set(abort_handle);
     }
 

@@ -11,7 +11,7 @@ pub struct WebhookLimits {
     /// The most calls in flight, each with its retries; one user has at most half of them. A check that shares the
     /// call of another check does not count. A check that needs one more call is not decided:
     /// [`authz::UnavailableCause::TooManyCalls`].
-    pub in_flight_max: usize,
+    pub in_flight_calls_max: usize,
     /// The attempts of one call.
     pub retry_options: RetryOptions,
     /// The most cached answers.
@@ -26,18 +26,18 @@ pub struct RetryOptions {
     /// The most attempts; at least one is made.
     pub attempts_max: u32,
     /// The wait after the first attempt.
-    pub first_wait: Duration,
+    pub first_retry_wait: Duration,
     /// The factor by which each wait is longer than the one before.
-    pub wait_factor: f64,
+    pub retry_wait_factor: f64,
     /// The largest random addition to a wait, as a fraction of it.
-    pub jitter: f64,
+    pub jitter_fraction: f64,
 }
 
 impl Default for WebhookLimits {
     /// More calls in flight than a server handles requests; as many cached answers as Kubernetes.
     fn default() -> Self {
         Self {
-            in_flight_max: 1024,
+            in_flight_calls_max: 1024,
             retry_options: RetryOptions::default(),
             cache_entries_max: 8192,
             cache_bytes_max: 64 << 20,
@@ -48,7 +48,7 @@ impl Default for WebhookLimits {
 impl WebhookLimits {
     /// The defaults without a limit on calls in flight, as in Kubernetes.
     pub fn without_in_flight_limit() -> Self {
-        Self { in_flight_max: usize::MAX, ..Self::default() }
+        Self { in_flight_calls_max: usize::MAX, ..Self::default() }
     }
 }
 
@@ -57,9 +57,9 @@ impl Default for RetryOptions {
     fn default() -> Self {
         Self {
             attempts_max: 5,
-            first_wait: Duration::from_millis(500),
-            wait_factor: 1.5,
-            jitter: 0.2,
+            first_retry_wait: Duration::from_millis(500),
+            retry_wait_factor: 1.5,
+            jitter_fraction: 0.2,
         }
     }
 }

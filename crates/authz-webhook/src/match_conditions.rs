@@ -14,7 +14,7 @@ use crate::trace_events::record_condition;
 #[derive(Debug, Clone)]
 pub struct MatchCondition {
     expression: Arc<str>,
-    program: Arc<Program>,
+    compiled_program: Arc<Program>,
 }
 
 /// A match condition could not be evaluated. Displays as Kubernetes' message.
@@ -41,12 +41,12 @@ pub enum MatchResult {
 
 impl MatchCondition {
     pub(crate) fn new(expression: &str, program: Arc<Program>) -> Self {
-        Self { expression: expression.into(), program }
+        Self { expression: expression.into(), compiled_program: program }
     }
 
     /// Compiles one expression by itself; it must be of type bool.
     pub fn compile(expression: &str) -> Result<Self, ConditionError> {
-        ConditionCompiler::default().compile(expression)
+        ConditionCompiler::default().compile_condition(expression)
     }
 
     /// Returns the source text of the condition.
@@ -57,13 +57,13 @@ impl MatchCondition {
     /// Evaluates the condition alone; returns the outcome and its cost.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> (Result<bool, EvaluationError>, u64) {
         let variables = [Value::Map(Map::Record(request))];
-        let (outcome, cost) = self.program.evaluate_bool(&variables, COST_LIMIT);
+        let (outcome, cost) = self.compiled_program.evaluate_bool(&variables, COST_LIMIT);
         (outcome.map_err(|cause| self.evaluation_error(cause)), cost)
     }
 
     #[inline]
     fn condition_holds(&self, request: &ReviewSpec<'_>) -> Result<bool, EvaluationError> {
-        match self.program.evaluate_bool_fast(&[request], COST_LIMIT) {
+        match self.compiled_program.evaluate_bool_fast(&[request], COST_LIMIT) {
             Some((outcome, _)) => Ok(outcome),
             None => self.evaluate(request).0,
         }
@@ -79,7 +79,7 @@ impl MatchConditions {
     /// The selectors that a condition uses; the others are not built.
     pub fn used_selectors(&self) -> IncludedSelectors {
         let selects = |field: &str| {
-            self.as_slice().iter().any(|condition| condition.program.selects_field(field))
+            self.as_slice().iter().any(|condition| condition.compiled_program.selects_field(field))
         };
         IncludedSelectors {
             has_field_selector: selects("fieldSelector"),
@@ -91,20 +91,20 @@ impl MatchConditions {
     /// 1. The first one that is false ends the evaluation: the webhook is not called.
     /// 2. An error does not end the evaluation, and counts only if no condition is false.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> MatchResult {
-        self.evaluate_all(|_, condition| condition.condition_holds(request))
+        self.evaluate_all_conditions(|_, condition| condition.condition_holds(request))
     }
 
     /// As [`evaluate`](Self::evaluate), and records an event `condition` for each evaluated condition, with events `value`
     /// for its parts below it.
-    pub fn evaluate_recorded(
+    pub fn evaluate_and_record(
         &self,
         request: &ReviewSpec<'_>,
         recorder: &mut Recorder<'_>,
     ) -> MatchResult {
-        if !recorder.is_enabled() {
+        if !recorder.is_recording() {
             return self.evaluate(request);
         }
-        self.evaluate_all(|index, condition| {
+        self.evaluate_all_conditions(|index, condition| {
             let outcome = condition.condition_holds(request);
             record_condition(index, condition, &outcome, request, recorder);
             outcome
@@ -112,7 +112,7 @@ impl MatchConditions {
     }
 
     #[inline]
-    fn evaluate_all(
+    fn evaluate_all_conditions(
         &self,
         mut holds: impl FnMut(usize, &MatchCondition) -> Result<bool, EvaluationError>,
     ) -> MatchResult {
@@ -127,7 +127,7 @@ impl MatchConditions {
         if errors.is_empty() {
             MatchResult::Matched
         } else {
-            MatchResult::Failed(field_errors::aggregate(&errors))
+            MatchResult::Failed(field_errors::aggregate_messages(&errors))
         }
     }
 }

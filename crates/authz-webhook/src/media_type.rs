@@ -39,7 +39,7 @@ pub(crate) fn parse_media_type(content_type: &str) -> Result<String, &'static st
 const PARAMETERS_MAX: usize = 64;
 
 fn check_media_type(media_type: &str) -> Result<(), &'static str> {
-    let (first, rest) = split_token(media_type);
+    let (first, rest) = split_http_token(media_type);
     if first.is_empty() {
         return Err("mime: no media type");
     }
@@ -49,7 +49,7 @@ fn check_media_type(media_type: &str) -> Result<(), &'static str> {
     let Some(rest) = rest.strip_prefix('/') else {
         return Err("mime: expected slash after first token");
     };
-    match split_token(rest) {
+    match split_http_token(rest) {
         ("", _) => Err("mime: expected token after slash"),
         (_, "") => Ok(()),
         (_, _) => Err("mime: unexpected content after media subtype"),
@@ -59,15 +59,15 @@ fn check_media_type(media_type: &str) -> Result<(), &'static str> {
 /// Parses the first parameter: its name, its value, and the rest of the text.
 fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
     let rest = text.trim_start().strip_prefix(';')?.trim_start();
-    let (name, rest) = split_token(rest);
+    let (name, rest) = split_http_token(rest);
     if name.is_empty() {
         return None;
     }
     let rest = rest.trim_start().strip_prefix('=')?.trim_start();
     let (value, after) = if rest.starts_with('"') {
-        parse_quoted(rest)?
+        parse_quoted_string(rest)?
     } else {
-        let (value, after) = split_token(rest);
+        let (value, after) = split_http_token(rest);
         if value.is_empty() {
             return None;
         }
@@ -76,13 +76,13 @@ fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
     Some((name.to_lowercase(), value, after))
 }
 
-fn split_token(text: &str) -> (&str, &str) {
+fn split_http_token(text: &str) -> (&str, &str) {
     let end = text.find(|c| !is_token_char(c)).unwrap_or(text.len());
     text.split_at(end)
 }
 
 /// Parses a quoted text and returns it with the rest. A backslash escapes only special characters.
-fn parse_quoted(text: &str) -> Option<(String, &str)> {
+fn parse_quoted_string(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.chars();
     chars.next();

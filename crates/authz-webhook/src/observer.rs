@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use concurrency_limit::Busy;
+use concurrency_limit::LimitReached;
 
 use crate::settings::FailurePolicy;
 
@@ -49,12 +49,12 @@ pub enum MatchResultKind {
 
 impl MatchResultKind {
     /// Reports whether the webhook is skipped because a condition is false.
-    pub const fn is_excluded(self) -> bool {
+    pub const fn is_webhook_skipped(self) -> bool {
         matches!(self, Self::Excluded | Self::ExcludedAfterError)
     }
 
     /// Reports whether some condition could not be evaluated.
-    pub const fn has_error(self) -> bool {
+    pub const fn has_condition_error(self) -> bool {
         matches!(self, Self::ExcludedAfterError | Self::Failed)
     }
 }
@@ -116,11 +116,11 @@ impl CallRejection {
     }
 }
 
-impl From<Busy> for CallRejection {
-    fn from(busy: Busy) -> Self {
+impl From<LimitReached> for CallRejection {
+    fn from(busy: LimitReached) -> Self {
         match busy {
-            Busy::Total { .. } => Self::TooManyInFlight,
-            Busy::User { .. } => Self::TooManyOfUser,
+            LimitReached::Total { .. } => Self::TooManyInFlight,
+            LimitReached::User { .. } => Self::TooManyOfUser,
         }
     }
 }
@@ -174,7 +174,7 @@ impl FailOpenCause {
 /// nothing by default. They run on the path of requests and must neither block nor panic.
 pub trait WebhookObserver: Send + Sync {
     /// One attempt of a call ended.
-    fn on_attempt(&self, result: AttemptResult, duration: Duration) {
+    fn on_attempt_end(&self, result: AttemptResult, duration: Duration) {
         let _ = (result, duration);
     }
 
@@ -189,13 +189,13 @@ pub trait WebhookObserver: Send + Sync {
     }
 
     /// The match conditions of one check were evaluated. Not called if there are none.
-    fn on_match(&self, duration: Duration, outcome: MatchResultKind) {
+    fn on_conditions_evaluated(&self, duration: Duration, outcome: MatchResultKind) {
         let _ = (duration, outcome);
     }
 
     /// The failure policy decides, because no match condition is false and at least one can not be evaluated. `error` is
     /// Kubernetes' message, with the expressions.
-    fn on_match_error(&self, error: &str, policy: FailurePolicy) {
+    fn on_condition_error(&self, error: &str, policy: FailurePolicy) {
         let _ = (error, policy);
     }
 
@@ -208,7 +208,7 @@ pub trait WebhookObserver: Send + Sync {
     fn on_shared_call(&self) {}
 
     /// A limit kept the webhook from being called.
-    fn on_rejection(&self, why: CallRejection) {
+    fn on_call_rejected(&self, why: CallRejection) {
         let _ = why;
     }
 }

@@ -75,7 +75,7 @@ impl DocumentValue {
     }
 
     /// The members of an object; none for other values.
-    pub(crate) fn members(&self) -> &[(String, Self)] {
+    pub(crate) fn object_members(&self) -> &[(String, Self)] {
         match self {
             Self::Object(members) => members,
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::List => &[],
@@ -95,7 +95,7 @@ fn parse_json(text: &str) -> Result<DocumentValue, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let node = DocumentReader(0)
         .deserialize(&mut deserializer)
-        .map_err(|error| DecodeError(syntax_message(text, &error)))?;
+        .map_err(|error| DecodeError(json_syntax_message(text, &error)))?;
     match deserializer.end() {
         Ok(()) => Ok(node),
         Err(error) => {
@@ -107,7 +107,7 @@ fn parse_json(text: &str) -> Result<DocumentValue, DecodeError> {
     }
 }
 
-fn syntax_message(text: &str, error: &serde_json::Error) -> String {
+fn json_syntax_message(text: &str, error: &serde_json::Error) -> String {
     if error.is_eof() {
         return unknown_type_message("unexpected end of JSON input");
     }
@@ -216,7 +216,7 @@ mod tests {
         let deep = format!("{}1{}", r#"{"status":"#.repeat(100), "}".repeat(100));
         let mut depth = 0;
         let mut node = &parse_response_document(&deep).unwrap();
-        while let [(_, inner)] = node.members() {
+        while let [(_, inner)] = node.object_members() {
             node = inner;
             depth += 1;
         }

@@ -147,7 +147,7 @@ fn convert_label_requirement(requirement: &LabelRequirement) -> Option<SelectorR
 }
 
 /// The type of the variable `request`. The order of fields is that of the `RecordSource`s below.
-pub(crate) fn request_type() -> Type {
+pub(crate) fn cel_request_type() -> Type {
     let strings = || Type::list_of(Type::String);
     let requirement = ObjectType::new(
         "kubernetes.SelectorRequirement",
@@ -197,8 +197,8 @@ impl RecordSource for ReviewSpec<'_> {
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => self.resource.as_ref().map(record_value),
-            1 => self.non_resource_attributes.as_ref().map(record_value),
+            0 => self.resource.as_ref().map(to_record_value),
+            1 => self.non_resource_attributes.as_ref().map(to_record_value),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
             _ => self.string_field(index).map(Value::borrowed_string),
@@ -257,8 +257,8 @@ impl RecordSource for ResourceAttributes<'_> {
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            7 => self.field_selector.as_ref().map(record_value),
-            8 => self.label_selector.as_ref().map(record_value),
+            7 => self.field_selector.as_ref().map(to_record_value),
+            8 => self.label_selector.as_ref().map(to_record_value),
             _ => self.string_field(index).map(Value::borrowed_string),
         }
     }
@@ -342,7 +342,7 @@ impl ListSource for SelectorRequirements<'_> {
     }
 
     fn get(&self, index: usize) -> Option<Value<'_>> {
-        self.0.get(index).map(record_value)
+        self.0.get(index).map(to_record_value)
     }
 }
 
@@ -355,13 +355,13 @@ impl MapSource for Extra<'_> {
         self.0?.get(key).map(|values| Value::List(List::Strings(values)))
     }
 
-    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+    fn map_entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
         let entries = self.0.into_iter().flatten();
         Box::new(entries.map(|(key, values)| (key.as_str(), Value::List(List::Strings(values)))))
     }
 }
 
-fn record_value<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
+fn to_record_value<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
     Value::Map(Map::Record(record))
 }
 
@@ -375,7 +375,7 @@ mod tests {
         fn names(ty: &Type, path: &[&str]) -> Vec<String> {
             match (ty, path.split_first()) {
                 (Type::Object(object), None) => {
-                    object.fields().iter().map(|(name, _)| name.clone()).collect()
+                    object.object_fields().iter().map(|(name, _)| name.clone()).collect()
                 }
                 (Type::Object(object), Some((first, rest))) => match object.field(first) {
                     Some((_, ty)) => names(ty, rest),
@@ -385,7 +385,7 @@ mod tests {
                 _ => Vec::new(),
             }
         }
-        let request = request_type();
+        let request = cel_request_type();
         let selector = SelectorAttributes::Raw("");
         let requirement = SelectorRequirement { key: "", operator: "", values: &[] };
         let spec = ReviewSpec {

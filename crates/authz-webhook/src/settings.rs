@@ -53,7 +53,7 @@ impl Timeout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSettings {
     ttl: Duration,
-    is_enabled: bool,
+    is_cache_enabled: bool,
 }
 
 impl CacheSettings {
@@ -61,12 +61,12 @@ impl CacheSettings {
     ///
     /// The lifetime of a disabled cache has no effect; it is stored because the effective configuration shows it.
     pub fn new(ttl: Duration, is_enabled: bool) -> Self {
-        Self { ttl, is_enabled }
+        Self { ttl, is_cache_enabled: is_enabled }
     }
 
     /// The lifetime of an answer; `None` if it must not be cached.
     pub fn effective_ttl(self) -> Option<Duration> {
-        (self.is_enabled && !self.ttl.is_zero()).then_some(self.ttl)
+        (self.is_cache_enabled && !self.ttl.is_zero()).then_some(self.ttl)
     }
 
     /// The configured lifetime, also of a disabled cache.
@@ -75,8 +75,8 @@ impl CacheSettings {
     }
 
     /// Whether the cache is enabled.
-    pub fn is_enabled(self) -> bool {
-        self.is_enabled
+    pub fn is_cache_enabled(self) -> bool {
+        self.is_cache_enabled
     }
 }
 
@@ -137,7 +137,7 @@ impl FailurePolicy {
 /// The connection to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionInfo {
-    /// By a kubeconfig file.
+    /// The kubeconfig file at this path has the address and the credentials.
     KubeConfigFile(AbsolutePath),
     /// By the service account of the pod that the server runs in.
     InClusterConfig,

@@ -22,11 +22,11 @@ pub(crate) fn record_condition(
 ) {
     let mut below = recorder.record_parent_event(|| {
         let event = TraceEvent::new("condition")
-            .with_field("index", index)
-            .with_field("expression", condition.expression());
+            .with_named_value("index", index)
+            .with_named_value("expression", condition.expression());
         match outcome {
-            Ok(holds) => event.with_field("outcome", *holds),
-            Err(error) => event.with_field("error", error.to_string()),
+            Ok(holds) => event.with_named_value("outcome", *holds),
+            Err(error) => event.with_named_value("error", error.to_string()),
         }
     });
     let variables = [Value::Map(Map::Record(request))];
@@ -38,7 +38,8 @@ pub(crate) fn record_condition(
     record_subexpressions(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
     if explanation.n_omitted_subexpressions > 0 {
         below.record_event(|| {
-            TraceEvent::new("value").with_field("leftOut", explanation.n_omitted_subexpressions)
+            TraceEvent::new("value")
+                .with_named_value("leftOut", explanation.n_omitted_subexpressions)
         });
     }
 }
@@ -50,11 +51,16 @@ fn record_subexpressions(mut parts: &[ExplainedSubexpression], recorder: &mut Re
             rest.iter().take_while(|inner| inner.nesting_depth > part.nesting_depth).count();
         let (inside, after) = rest.split_at(n_inside);
         let mut below = recorder.record_parent_event(|| {
-            let event = TraceEvent::new("value").with_field("text", part.source_excerpt.as_str());
+            let event =
+                TraceEvent::new("value").with_named_value("text", part.source_excerpt.as_str());
             match &part.result {
-                SubexpressionResult::Value(value) => event.with_field("value", value.as_str()),
-                SubexpressionResult::Error(error) => event.with_field("error", error.as_str()),
-                SubexpressionResult::Skipped => event.with_field("skipped", true),
+                SubexpressionResult::Value(value) => {
+                    event.with_named_value("value", value.as_str())
+                }
+                SubexpressionResult::Error(error) => {
+                    event.with_named_value("error", error.as_str())
+                }
+                SubexpressionResult::Skipped => event.with_named_value("skipped", true),
             }
         });
         record_subexpressions(inside, &mut below);
@@ -63,13 +69,13 @@ fn record_subexpressions(mut parts: &[ExplainedSubexpression], recorder: &mut Re
 }
 
 /// Records that a condition is false, so that the webhook is not called.
-pub(crate) fn record_skipped(recorder: &mut Recorder<'_>) {
-    recorder.record_event(|| TraceEvent::new("webhook").with_field("skipped", true));
+pub(crate) fn record_skipped_webhook(recorder: &mut Recorder<'_>) {
+    recorder.record_event(|| TraceEvent::new("webhook").with_named_value("skipped", true));
 }
 
 /// Records that the cache had the answer.
 pub(crate) fn record_cache_hit(recorder: &mut Recorder<'_>) {
-    recorder.record_event(|| TraceEvent::new("webhook").with_field("cache", "hit"));
+    recorder.record_event(|| TraceEvent::new("webhook").with_named_value("cache", "hit"));
 }
 
 /// Records a call, which may be that of another check.
@@ -77,26 +83,26 @@ pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Reco
     recorder.record_event(|| {
         let duration = i64::try_from(end.call_duration.as_micros()).unwrap_or(i64::MAX);
         let mut event = TraceEvent::new("webhook")
-            .with_field("cache", "miss")
-            .with_field("joined", is_joined)
-            .with_field("attempts", i64::from(end.n_attempts))
-            .with_field("tookMicros", duration);
+            .with_named_value("cache", "miss")
+            .with_named_value("joined", is_joined)
+            .with_named_value("attempts", i64::from(end.n_attempts))
+            .with_named_value("tookMicros", duration);
         if let Some(status) = end.status {
-            event = event.with_field("status", i64::from(status));
+            event = event.with_named_value("status", i64::from(status));
         }
         match &end.review_result {
             Ok(_) => event,
-            Err(error) => event.with_field("error", error.to_string()),
+            Err(error) => event.with_named_value("error", error.to_string()),
         }
     });
 }
 
 /// Records why the webhook was not called.
-pub(crate) fn record_rejection(why: CallRejection, recorder: &mut Recorder<'_>) {
+pub(crate) fn record_call_rejection(why: CallRejection, recorder: &mut Recorder<'_>) {
     recorder.record_event(|| {
         TraceEvent::new("webhook")
-            .with_field("cache", "miss")
-            .with_field("called", false)
-            .with_field("why", why.name())
+            .with_named_value("cache", "miss")
+            .with_named_value("called", false)
+            .with_named_value("why", why.name())
     });
 }

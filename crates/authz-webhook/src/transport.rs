@@ -38,7 +38,7 @@ pub enum TransportErrorKind {
     Local(UnavailableCause),
 }
 
-/// An HTTP exchange failed.
+/// The error of an HTTP exchange that ended without a complete response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TransportError {

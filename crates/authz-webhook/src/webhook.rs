@@ -31,7 +31,7 @@ pub struct Webhook {
     settings: WebhookSettings,
     included_selectors: IncludedSelectors,
     answer_provider: Arc<AnswerProvider>,
-    observer: Arc<dyn WebhookObserver>,
+    webhook_observer: Arc<dyn WebhookObserver>,
 }
 
 /// The decision of an authorizer, and whether a webhook was skipped or failed open.
@@ -69,7 +69,7 @@ impl Webhook {
             settings,
             included_selectors,
             answer_provider: Arc::new(answers),
-            observer,
+            webhook_observer: observer,
         }
     }
 
@@ -97,14 +97,14 @@ impl Webhook {
         match matching {
             MatchResult::Matched => {}
             MatchResult::Excluded { .. } => {
-                trace_events::record_skipped(&mut recorder);
+                trace_events::record_skipped_webhook(&mut recorder);
                 return WebhookDecision {
                     is_skipped: true,
                     ..Decision::no_opinion(self.reason(SharedText::default())).into()
                 };
             }
             MatchResult::Failed(error) => {
-                self.observer.on_match_error(&error, self.settings.failure_policy);
+                self.webhook_observer.on_condition_error(&error, self.settings.failure_policy);
                 let cause = FailOpenCause::MatchCondition;
                 return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
@@ -114,8 +114,8 @@ impl Webhook {
             trace_events::record_cache_hit(&mut recorder);
             return self.decide_by_answer(&status).into();
         }
-        // Boxed, so that the future stays small on a cache hit.
-        Box::pin(self.call_or_join(caller, attributes, hash, now, recorder)).await
+        // The future is boxed, so that the one for a cache hit stays small.
+        Box::pin(self.join_or_call_webhook(caller, attributes, hash, now, recorder)).await
     }
 
     /// Decides a request of the user in the attributes.
@@ -131,13 +131,13 @@ impl Webhook {
     /// Webhooks can not list the rules of a user.
     pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let _ = (user, namespace);
-        Rules::unlistable("webhook authorizer does not support user rule resolution")
+        Rules::unlistable_rules("webhook authorizer does not support user rule resolution")
     }
 
     /// Webhooks can not list the subjects that they allow.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
-        Subjects::unlistable("webhook authorizer cannot enumerate subjects")
+        Subjects::unlistable_subjects("webhook authorizer cannot enumerate subjects")
     }
 
     /// The name in the chain.
@@ -177,7 +177,7 @@ impl Webhook {
             return (MatchResult::Matched, started_at);
         }
         let request = ReviewSpec::new(attributes, self.included_selectors);
-        let matching = conditions.evaluate_recorded(&request, recorder);
+        let matching = conditions.evaluate_and_record(&request, recorder);
         let ended = Instant::now();
         let outcome = match &matching {
             MatchResult::Matched => MatchResultKind::Matched,
@@ -185,12 +185,12 @@ impl Webhook {
             MatchResult::Excluded { has_errors: true } => MatchResultKind::ExcludedAfterError,
             MatchResult::Failed(_) => MatchResultKind::Failed,
         };
-        self.observer.on_match(ended - started_at, outcome);
+        self.webhook_observer.on_conditions_evaluated(ended - started_at, outcome);
         (matching, ended)
     }
 
     /// Gets an answer that is not cached: from the call of another check, or from a new call.
-    async fn call_or_join(
+    async fn join_or_call_webhook(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
@@ -201,19 +201,19 @@ impl Webhook {
         let (waiter, is_joined) =
             match self.answer_provider.join_or_begin_call(caller, attributes, hash, now) {
                 AnswerSource::Cached(status) => {
-                    self.observer.on_shared_call();
+                    self.webhook_observer.on_shared_call();
                     trace_events::record_cache_hit(&mut recorder);
                     return self.decide_by_answer(&status).into();
                 }
                 AnswerSource::NewCall(waiter) => (waiter, false),
                 AnswerSource::SharedCall(waiter) => {
-                    self.observer.on_shared_call();
+                    self.webhook_observer.on_shared_call();
                     (waiter, true)
                 }
                 AnswerSource::Rejected(error) => {
                     if let CallError::Busy(busy) = error {
-                        self.observer.on_rejection(busy.into());
-                        trace_events::record_rejection(busy.into(), &mut recorder);
+                        self.webhook_observer.on_call_rejected(busy.into());
+                        trace_events::record_call_rejection(busy.into(), &mut recorder);
                     }
                     return self.decide_after_failure(error);
                 }
@@ -253,7 +253,7 @@ impl Webhook {
             Ok(cause) => {
                 self.apply_failure_policy(cause, Some(attempt_result_of_error(&error)), error)
             }
-            Err(why) => Decision::unavailable(why).with_error(error).into(),
+            Err(why) => Decision::authorizer_unavailable(why).with_error(error).into(),
         }
     }
 
@@ -266,7 +266,7 @@ impl Webhook {
     ) -> WebhookDecision {
         match self.settings.failure_policy {
             FailurePolicy::NoOpinion => {
-                self.observer.on_fail_open(cause, result);
+                self.webhook_observer.on_fail_open(cause, result);
                 let decision =
                     Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
                 let is_skipped = cause == FailOpenCause::MatchCondition;

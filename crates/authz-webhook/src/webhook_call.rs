@@ -1,4 +1,4 @@
-//! One call: its attempts and the waits between them.
+//! One call of a webhook: its attempts and the waits between them.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_millis(250);
 /// Calls one webhook, with a timeout and retries.
 pub(crate) struct WebhookCaller {
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) observer: Arc<dyn WebhookObserver>,
+    pub(crate) webhook_observer: Arc<dyn WebhookObserver>,
     pub(crate) version: ReviewVersion,
     pub(crate) timeout: Duration,
     pub(crate) retry_options: RetryOptions,
@@ -49,7 +49,7 @@ impl WebhookCaller {
     /// Makes attempts until one succeeds, fails in a way that another attempt can not change, or is the last allowed.
     pub(crate) async fn call_with_retries(&self, body: Bytes) -> CallResult {
         let started = Instant::now();
-        let mut wait = self.retry_options.first_wait;
+        let mut wait = self.retry_options.first_retry_wait;
         let mut n_attempts = 0;
         loop {
             n_attempts += 1;
@@ -58,8 +58,8 @@ impl WebhookCaller {
                 Err(error)
                     if error.is_retriable() && n_attempts < self.retry_options.attempts_max =>
                 {
-                    sleep(add_jitter(wait, self.retry_options.jitter)).await;
-                    wait = scale_duration(wait, self.retry_options.wait_factor);
+                    sleep(add_jitter(wait, self.retry_options.jitter_fraction)).await;
+                    wait = scale_duration(wait, self.retry_options.retry_wait_factor);
                     continue;
                 }
                 Err(error) => {
@@ -86,9 +86,9 @@ impl WebhookCaller {
     /// Makes one attempt. It is counted even if it is cancelled.
     async fn make_attempt(&self, body: Bytes) -> AttemptAnswer {
         let timer = AttemptTimer {
-            observer: &*self.observer,
+            webhook_observer: &*self.webhook_observer,
             started_at: Instant::now(),
-            is_reported: false,
+            is_attempt_reported: false,
         };
         let attempted = self.send_with_resends(body).await;
         timer.stop(match &attempted {
@@ -167,24 +167,24 @@ fn scale_duration(wait: Duration, factor: f64) -> Duration {
 
 /// Counts an attempt when it ends or is dropped.
 struct AttemptTimer<'a> {
-    observer: &'a dyn WebhookObserver,
+    webhook_observer: &'a dyn WebhookObserver,
     started_at: Instant,
-    is_reported: bool,
+    is_attempt_reported: bool,
 }
 
 impl AttemptTimer<'_> {
     fn stop(mut self, result: AttemptResult) {
-        self.is_reported = true;
-        self.observer.on_attempt(result, self.started_at.elapsed());
+        self.is_attempt_reported = true;
+        self.webhook_observer.on_attempt_end(result, self.started_at.elapsed());
     }
 }
 
 impl Drop for AttemptTimer<'_> {
     fn drop(&mut self) {
-        if !self.is_reported {
+        if !self.is_attempt_reported {
             let is_fault = std::thread::panicking();
             let result = if is_fault { AttemptResult::Error } else { AttemptResult::Canceled };
-            self.observer.on_attempt(result, self.started_at.elapsed());
+            self.webhook_observer.on_attempt_end(result, self.started_at.elapsed());
         }
     }
 }

@@ -40,7 +40,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 ///         mut recorder: Recorder<'a>,
 ///     ) -> DecisionFuture<'a> {
 ///         Box::pin(async move {
-///             recorder.record_event(|| TraceEvent::new("freeze").with_field("isFrozen", self.is_frozen));
+///             recorder.record_event(|| TraceEvent::new("freeze").with_named_value("isFrozen", self.is_frozen));
 ///             if self.is_frozen && !attributes.is_read_only() {
 ///                 Decision::deny("the cluster is frozen")
 ///             } else {
@@ -54,7 +54,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// # use authz::{Target, Verb, Verdict};
 /// # let verb = Verb::new("post");
 /// # let attributes = Attributes { user: None, verb, target: Target::Path("/x") };
-/// # let mut answer = plugin.authorize(&attributes, Recorder::disabled());
+/// # let mut answer = plugin.authorize(&attributes, Recorder::disabled_recorder());
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(decision) = answer.as_mut().poll(&mut context) else { panic!() };
 /// # assert_eq!(decision.verdict, Verdict::Deny);
@@ -70,7 +70,7 @@ pub trait Authorizer: Send + Sync {
     /// Lists the rules of a user in a namespace, as far as possible, without I/O.
     fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let _ = (user, namespace);
-        Rules::unlistable("authorizer does not support user rule resolution")
+        Rules::unlistable_rules("authorizer does not support user rule resolution")
     }
 
     /// Lists the subjects that this authorizer allows, and those that it denies, without I/O. The user of the attributes is
@@ -80,6 +80,6 @@ pub trait Authorizer: Send + Sync {
     /// are wrong.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
-        Subjects::unlistable("authorizer cannot enumerate subjects")
+        Subjects::unlistable_subjects("authorizer cannot enumerate subjects")
     }
 }

@@ -78,7 +78,7 @@ impl Decision {
     }
 
     /// A decision that reports that this server could not consult the authorizer.
-    pub fn unavailable(cause: UnavailableCause) -> Self {
+    pub fn authorizer_unavailable(cause: UnavailableCause) -> Self {
         Self { verdict: Verdict::Unavailable(cause), ..Self::default() }
     }
 
@@ -93,30 +93,30 @@ impl Decision {
 /// Displays as Kubernetes' aggregate of the messages. The errors keep their types.
 #[derive(Debug, Clone, Default)]
 pub struct EvaluationErrors {
-    causes: Vec<Arc<dyn Error + Send + Sync>>,
+    errors: Vec<Arc<dyn Error + Send + Sync>>,
 }
 
 impl EvaluationErrors {
-    /// One error that is a message.
+    /// Makes a list with one error that consists of this message.
     pub fn message(text: impl Into<String>) -> Self {
         let cause: Box<dyn Error + Send + Sync> = text.into().into();
-        Self { causes: vec![cause.into()] }
+        Self { errors: vec![cause.into()] }
     }
 
-    /// The errors in order.
-    pub fn causes(&self) -> &[Arc<dyn Error + Send + Sync>] {
-        &self.causes
+    /// The errors in the order in which they occurred.
+    pub fn errors(&self) -> &[Arc<dyn Error + Send + Sync>] {
+        &self.errors
     }
 
     /// Appends the errors of `other`.
     pub fn append_errors(&mut self, other: Self) {
-        self.causes.extend(other.causes);
+        self.errors.extend(other.errors);
     }
 }
 
 impl<E: Error + Send + Sync + 'static> From<E> for EvaluationErrors {
     fn from(cause: E) -> Self {
-        Self { causes: vec![Arc::new(cause)] }
+        Self { errors: vec![Arc::new(cause)] }
     }
 }
 
@@ -124,8 +124,8 @@ impl<E: Error + Send + Sync + 'static> From<E> for EvaluationErrors {
 /// implemented.
 impl fmt::Display for EvaluationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let messages: Vec<String> = self.causes.iter().map(ToString::to_string).collect();
-        f.write_str(&field_errors::aggregate(&messages))
+        let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+        f.write_str(&field_errors::aggregate_messages(&messages))
     }
 }
 
@@ -148,6 +148,6 @@ mod tests {
         failure.append_errors(EvaluationErrors::from(fmt::Error));
         failure.append_errors(EvaluationErrors::message("a"));
         assert_eq!(failure.to_string(), format!("[a, {}]", fmt::Error));
-        assert!(failure.causes()[1].is::<fmt::Error>());
+        assert!(failure.errors()[1].is::<fmt::Error>());
     }
 }

@@ -62,7 +62,7 @@ pub struct RbacSubject<'a> {
 pub trait RbacGrantSource: fmt::Debug + Send + Sync {
     /// The grant with this index. The authorizer chooses the indices, for example the position of the
     /// subject in its binding.
-    fn grant_at(&self, grant_idx: usize) -> Option<RbacGrant<'_>>;
+    fn grant_at_index(&self, grant_idx: usize) -> Option<RbacGrant<'_>>;
 }
 
 impl fmt::Display for RbacGrant<'_> {
@@ -77,7 +77,8 @@ impl fmt::Display for RbacGrant<'_> {
                 write!(f, "RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}")))?;
             }
         }
-        // Not `write!`, which takes longer than all else: most responses to reviews contain this text.
+        // This does not use `write!`: formatting takes longer than the rest of the response, and
+        // most responses to reviews contain this text.
         for part in [" of ", self.role_kind, " ", &go_compat::quote(self.role_name), " to "] {
             f.write_str(part)?;
         }

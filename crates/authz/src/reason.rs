@@ -50,7 +50,7 @@ pub enum Reason {
     RbacGrant {
         /// The bindings that contain the one that allows the request.
         bindings: Arc<dyn RbacGrantSource>,
-        /// The index of the grant, as [`RbacGrantSource::grant_at`] takes it.
+        /// The index of the grant, as [`RbacGrantSource::grant_at_index`] takes it.
         grant_idx: usize,
     },
     /// A webhook answered, or its failure policy did.
@@ -75,7 +75,7 @@ pub enum Reason {
 #[derive(Debug, Clone)]
 pub struct Abstention {
     /// The name of the authorizer.
-    pub authorizer: SharedText,
+    pub authorizer_name: SharedText,
     /// The reason of the authorizer, which is not empty.
     pub reason: Reason,
 }
@@ -104,7 +104,7 @@ impl Reason {
     /// The binding, role and subject, if RBAC allowed the request.
     pub fn rbac_grant(&self) -> Option<RbacGrant<'_>> {
         match self {
-            Self::RbacGrant { bindings, grant_idx } => bindings.grant_at(*grant_idx),
+            Self::RbacGrant { bindings, grant_idx } => bindings.grant_at_index(*grant_idx),
             Self::Text(_)
             | Self::SystemMasters
             | Self::AlwaysAllow
@@ -193,7 +193,7 @@ impl fmt::Display for Reason {
             Self::Abstentions(abstentions) => {
                 abstentions.iter().enumerate().try_for_each(|(idx, abstention)| {
                     let separator = if idx == 0 { "" } else { "\n" };
-                    write!(f, "{separator}{}: {}", abstention.authorizer, abstention.reason)
+                    write!(f, "{separator}{}: {}", abstention.authorizer_name, abstention.reason)
                 })
             }
         }
@@ -209,7 +209,7 @@ impl fmt::Debug for Reason {
 
 impl PartialEq<str> for Reason {
     fn eq(&self, text: &str) -> bool {
-        let mut expected = RemainingExpectedText(text);
+        let mut expected = DisplayEqualityWriter(text);
         write!(expected, "{self}").is_ok() && expected.0.is_empty()
     }
 }
@@ -229,9 +229,9 @@ impl PartialEq for Reason {
 impl Eq for Reason {}
 
 /// The rest of an expected text. Writing removes each written piece from it, so a comparison allocates nothing.
-struct RemainingExpectedText<'a>(&'a str);
+struct DisplayEqualityWriter<'a>(&'a str);
 
-impl Write for RemainingExpectedText<'_> {
+impl Write for DisplayEqualityWriter<'_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         self.0 = self.0.strip_prefix(piece).ok_or(fmt::Error)?;
         Ok(())

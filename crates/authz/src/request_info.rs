@@ -101,7 +101,7 @@ pub struct UnclassifiedRequest {
     /// The URL of the request, normalised.
     pub url: String,
     /// The classification up to the failure.
-    pub partial_info: RequestInfo,
+    pub partial_request_info: RequestInfo,
 }
 
 impl RequestInfo {
@@ -117,7 +117,7 @@ impl RequestInfo {
     /// assert_eq!(info.resource.unwrap().namespace, "web");
     /// ```
     pub fn new(method: &str, target: &str) -> Result<Self, RequestError> {
-        if let Some((path, raw_query)) = split_plain_target(method, target)
+        if let Some((path, raw_query)) = split_unescaped_request_target(method, target)
             && let Ok(info) = classify_path::classify_request(method, path.to_owned(), raw_query)
         {
             return Ok(info);
@@ -127,7 +127,7 @@ impl RequestInfo {
             String::from_utf8(url.path().to_owned()).map_err(|_| MalformedRequest::PathNotUtf8)?;
         let info =
             classify_path::classify_request(method, path, url.raw_query()).map_err(|info| {
-                Box::new(UnclassifiedRequest { url: url.to_string(), partial_info: *info })
+                Box::new(UnclassifiedRequest { url: url.to_string(), partial_request_info: *info })
             })?;
         Ok(info)
     }
@@ -155,7 +155,7 @@ impl RequestInfo {
 impl ResourceInfo {
     /// The segments of the path from the resource on: the resource, the name, the subresource,
     /// and whatever follows. Empty if the request was not classified.
-    pub fn path_segments(&self) -> impl Iterator<Item = &str> {
+    pub fn path_segments_from_resource(&self) -> impl Iterator<Item = &str> {
         // A path never ends in an empty segment. So an empty resource that no segment follows means that the
         // request has no resource.
         let is_classified = !self.resource.is_empty() || self.path_after_resource.is_some();
@@ -170,7 +170,7 @@ impl ResourceInfo {
 
 /// Splits a target whose path is written without escapes into its path and its query. `None` if the target has to be
 /// parsed as a URL; the result is the same, and takes longer.
-fn split_plain_target<'t>(method: &str, target: &'t str) -> Option<(&'t str, &'t str)> {
+fn split_unescaped_request_target<'t>(method: &str, target: &'t str) -> Option<(&'t str, &'t str)> {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'~');
     let (path, raw_query) = target.split_once('?').unwrap_or((target, ""));
@@ -187,7 +187,7 @@ fn parse_request_line(method: &str, target: &str) -> Result<Url, MalformedReques
     if target.len() > TARGET_BYTES_MAX {
         return Err(MalformedRequest::TargetTooLong);
     }
-    if method.is_empty() || !method.bytes().all(is_token_byte) {
+    if method.is_empty() || !method.bytes().all(is_http_token_byte) {
         return Err(MalformedRequest::Method(method.to_owned()));
     }
     // The text after a space is read as the version of the protocol.
@@ -197,7 +197,7 @@ fn parse_request_line(method: &str, target: &str) -> Result<Url, MalformedReques
     Ok(Url::parse_request_target(method, target)?)
 }
 
-fn is_token_byte(byte: u8) -> bool {
+fn is_http_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -5,9 +5,9 @@ use crate::decision::EvaluationErrors;
 /// The rules that apply to a user in a namespace.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// The rules about resources.
+    /// The rules that allow verbs on resources.
     pub resource_rules: Vec<ResourceRule>,
-    /// The rules about paths.
+    /// The rules that allow verbs on URL paths.
     pub non_resource_rules: Vec<NonResourceRule>,
     /// Whether the user may be allowed more than the lists contain.
     pub is_incomplete: bool,
@@ -17,7 +17,7 @@ pub struct Rules {
 
 impl Rules {
     /// The result of an authorizer that can not list rules.
-    pub fn unlistable(message: &str) -> Self {
+    pub fn unlistable_rules(message: &str) -> Self {
         Self {
             is_incomplete: true,
             error: Some(EvaluationErrors::message(message)),

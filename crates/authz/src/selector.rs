@@ -27,7 +27,7 @@ impl SelectorError {
         Self { message: message.into() }
     }
 
-    fn too_many_terms() -> Self {
+    fn too_many_terms_error() -> Self {
         Self::new(format!("selector has more than {SELECTOR_TERMS_MAX} terms"))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A constant, or text on the heap with a reference count. A clone allocates nothing.
 #[derive(Debug, Clone)]
 pub enum SharedText {
-    /// Text of the program.
+    /// A constant text of the program, which is never freed.
     Static(&'static str),
     /// Text that is made at run time.
     RefCounted(Arc<str>),

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 /// The users and groups that an authorizer allows. A user is allowed by name or by any one of the groups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subjects {
-    /// The names of users.
+    /// The names of the users, sorted.
     pub users: BTreeSet<String>,
     /// The names of groups; every member is allowed.
     pub groups: BTreeSet<String>,
     /// Subjects that an authorizer denies; later authorizers can not allow them.
     pub denied_subjects: DeniedSubjects,
     /// Facts that the lists do not express, one sentence each.
-    pub notes: Vec<String>,
+    pub listing_notes: Vec<String>,
     /// Whether an authorizer can not list its subjects, so that the lists may be wrong; a note names it.
     pub is_incomplete: bool,
 }
@@ -28,7 +28,7 @@ pub enum DeniedSubjects {
     Everybody,
     /// The authorizer denies these subjects.
     Listed {
-        /// The names of users.
+        /// The names of the users, sorted.
         users: BTreeSet<String>,
         /// The names of groups; every member is denied.
         groups: BTreeSet<String>,
@@ -37,7 +37,7 @@ pub enum DeniedSubjects {
 
 impl Subjects {
     /// The result of an authorizer that can not list subjects.
-    pub fn unlistable(note: &str) -> Self {
-        Self { notes: vec![note.to_owned()], is_incomplete: true, ..Self::default() }
+    pub fn unlistable_subjects(note: &str) -> Self {
+        Self { listing_notes: vec![note.to_owned()], is_incomplete: true, ..Self::default() }
     }
 }

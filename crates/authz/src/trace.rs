@@ -15,16 +15,16 @@ pub const TRACE_ENTRIES_MAX: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     trace_entries: Vec<TraceEntry>,
-    n_dropped_entries: usize,
+    n_dropped_trace_entries: usize,
 }
 
 /// An event and its depth in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceEntry {
     /// The number of events that enclose this one.
-    pub depth: usize,
+    pub trace_depth: usize,
     /// The recorded step of the authorizer.
-    pub event: TraceEvent,
+    pub trace_event: TraceEvent,
 }
 
 /// One step of a decision: a kind and named values.
@@ -36,7 +36,7 @@ pub struct TraceEvent {
     /// The kind of the event.
     pub kind: Cow<'static, str>,
     /// The named values, in the order in which they are shown.
-    pub fields: Vec<(Cow<'static, str>, Value)>,
+    pub named_values: Vec<(Cow<'static, str>, Value)>,
 }
 
 /// A value in an event.
@@ -53,50 +53,50 @@ pub enum Value {
 }
 
 impl Trace {
-    /// The entries in order.
+    /// The entries in the order in which they were recorded.
     pub fn trace_entries(&self) -> &[TraceEntry] {
         &self.trace_entries
     }
 
     /// The number of entries that were dropped because the trace was full.
-    pub fn n_dropped_entries(&self) -> usize {
-        self.n_dropped_entries
+    pub fn n_dropped_trace_entries(&self) -> usize {
+        self.n_dropped_trace_entries
     }
 
     fn push(&mut self, depth: usize, event: impl FnOnce() -> TraceEvent) {
         if self.trace_entries.len() < TRACE_ENTRIES_MAX {
-            self.trace_entries.push(TraceEntry { depth, event: event() });
+            self.trace_entries.push(TraceEntry { trace_depth: depth, trace_event: event() });
         } else {
-            self.n_dropped_entries += 1;
+            self.n_dropped_trace_entries += 1;
         }
     }
 }
 
 impl TraceEvent {
-    /// An event without values.
+    /// Makes an event of this kind without named values.
     pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind: kind.into(), fields: Vec::new() }
+        Self { kind: kind.into(), named_values: Vec::new() }
     }
 
     /// The event with one more value.
-    pub fn with_field(
+    pub fn with_named_value(
         mut self,
         name: impl Into<Cow<'static, str>>,
         value: impl Into<Value>,
     ) -> Self {
-        self.fields.push((name.into(), value.into()));
+        self.named_values.push((name.into(), value.into()));
         self
     }
 
     /// The event of kind `verdict`: the decision of an authorizer or of a chain. An empty reason and an absent error are
     /// omitted.
     pub fn from_decision(decision: &Decision) -> Self {
-        let mut event = Self::new("verdict").with_field("decision", decision.verdict.name());
+        let mut event = Self::new("verdict").with_named_value("decision", decision.verdict.name());
         if !decision.reason.is_empty() {
-            event = event.with_field("reason", decision.reason.to_string());
+            event = event.with_named_value("reason", decision.reason.to_string());
         }
         if let Some(error) = &decision.error {
-            event = event.with_field("error", error.to_string());
+            event = event.with_named_value("error", error.to_string());
         }
         event
     }
@@ -144,37 +144,37 @@ impl From<Vec<String>> for Value {
 /// use authz::{TraceEvent, Recorder, Trace};
 ///
 /// fn decide(recorder: &mut Recorder<'_>) {
-///     let mut inner = recorder.record_parent_event(|| TraceEvent::new("authorizer").with_field("name", "rbac"));
-///     inner.record_event(|| TraceEvent::new("rule").with_field("role", "reader").with_field("matches", true));
+///     let mut inner = recorder.record_parent_event(|| TraceEvent::new("authorizer").with_named_value("name", "rbac"));
+///     inner.record_event(|| TraceEvent::new("rule").with_named_value("role", "reader").with_named_value("matches", true));
 /// }
 ///
-/// decide(&mut Recorder::disabled()); // Runs none of the closures.
+/// decide(&mut Recorder::disabled_recorder()); // Runs none of the closures.
 ///
 /// let mut trace = Trace::default();
 /// decide(&mut Recorder::new(&mut trace));
-/// assert_eq!(trace.trace_entries()[1].depth, 1);
-/// assert_eq!(trace.trace_entries()[1].event.kind, "rule");
+/// assert_eq!(trace.trace_entries()[1].trace_depth, 1);
+/// assert_eq!(trace.trace_entries()[1].trace_event.kind, "rule");
 /// ```
 #[derive(Debug)]
 pub struct Recorder<'a> {
     trace: Option<&'a mut Trace>,
-    depth: usize,
+    trace_depth: usize,
 }
 
 impl<'a> Recorder<'a> {
     /// A recorder that ignores every event.
-    pub const fn disabled() -> Self {
-        Self { trace: None, depth: 0 }
+    pub const fn disabled_recorder() -> Self {
+        Self { trace: None, trace_depth: 0 }
     }
 
     /// A recorder that writes to `trace`.
     pub const fn new(trace: &'a mut Trace) -> Self {
-        Self { trace: Some(trace), depth: 0 }
+        Self { trace: Some(trace), trace_depth: 0 }
     }
 
     /// Reports whether events are recorded. Callers need this only if they prepare an event outside of its
     /// closure.
-    pub const fn is_enabled(&self) -> bool {
+    pub const fn is_recording(&self) -> bool {
         self.trace.is_some()
     }
 
@@ -182,7 +182,7 @@ impl<'a> Recorder<'a> {
     #[inline]
     pub fn record_event(&mut self, event: impl FnOnce() -> TraceEvent) {
         if let Some(trace) = self.trace.as_deref_mut() {
-            trace.push(self.depth, event);
+            trace.push(self.trace_depth, event);
         }
     }
 
@@ -190,12 +190,12 @@ impl<'a> Recorder<'a> {
     #[inline]
     pub fn record_parent_event(&mut self, event: impl FnOnce() -> TraceEvent) -> Recorder<'_> {
         self.record_event(event);
-        Recorder { depth: self.depth + 1, trace: self.trace.as_deref_mut() }
+        Recorder { trace_depth: self.trace_depth + 1, trace: self.trace.as_deref_mut() }
     }
 
     /// A recorder at the same depth, for a callee that takes one by value.
-    pub fn reborrow(&mut self) -> Recorder<'_> {
-        Recorder { depth: self.depth, trace: self.trace.as_deref_mut() }
+    pub fn reborrow_recorder(&mut self) -> Recorder<'_> {
+        Recorder { trace_depth: self.trace_depth, trace: self.trace.as_deref_mut() }
     }
 }
 
@@ -206,11 +206,11 @@ mod tests {
 
     #[test]
     fn a_disabled_recorder_runs_no_closure() {
-        let mut recorder = Recorder::disabled();
+        let mut recorder = Recorder::disabled_recorder();
         recorder.record_event(|| panic!("ran"));
         let mut inner = recorder.record_parent_event(|| panic!("ran"));
         inner.record_event(|| panic!("ran"));
-        assert!(!inner.is_enabled());
+        assert!(!inner.is_recording());
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         recorder.record_event(|| TraceEvent::new("a"));
         {
             let mut inner = recorder.record_parent_event(|| TraceEvent::new("b"));
-            inner.reborrow().record_event(|| TraceEvent::new("c"));
+            inner.reborrow_recorder().record_event(|| TraceEvent::new("c"));
             inner
                 .record_parent_event(|| TraceEvent::new("d"))
                 .record_event(|| TraceEvent::new("e"));
@@ -229,7 +229,7 @@ mod tests {
         let shape: Vec<_> = trace
             .trace_entries()
             .iter()
-            .map(|entry| (entry.depth, entry.event.kind.as_ref()))
+            .map(|entry| (entry.trace_depth, entry.trace_event.kind.as_ref()))
             .collect();
         assert_eq!(shape, [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e"), (0, "f")]);
     }
@@ -243,7 +243,7 @@ mod tests {
         }
         recorder.record_event(|| panic!("ran"));
         assert_eq!(
-            (trace.trace_entries().len(), trace.n_dropped_entries()),
+            (trace.trace_entries().len(), trace.n_dropped_trace_entries()),
             (TRACE_ENTRIES_MAX, 1)
         );
     }
@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn verdict_events_omit_empty_fields() {
         let bare = TraceEvent::from_decision(&Decision::allow(""));
-        assert_eq!(bare.fields, [("decision".into(), Value::from("allow"))]);
+        assert_eq!(bare.named_values, [("decision".into(), Value::from("allow"))]);
         let full = TraceEvent::from_decision(
             &Decision::deny("no").with_error(EvaluationErrors::message("broke")),
         );
-        let names: Vec<_> = full.fields.iter().map(|(name, _)| name.as_ref()).collect();
+        let names: Vec<_> = full.named_values.iter().map(|(name, _)| name.as_ref()).collect();
         assert_eq!(names, ["decision", "reason", "error"]);
     }
 }

@@ -93,7 +93,7 @@ pub(crate) struct AstNode {
 pub(crate) struct Span {
     pub(crate) start: u32,
     /// The byte after the last one.
-    pub(crate) end: u32,
+    pub(crate) end_byte: u32,
 }
 
 /// The kinds of AST nodes. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`,

@@ -69,11 +69,11 @@ pub(crate) type CheckIssues = Vec<(u32, String)>;
 /// Checks a tree in an environment, literals included.
 pub(crate) fn check(
     ast: Ast,
-    env: &Environment,
+    environment: &Environment,
     compile_budget: &mut CompileBudget,
 ) -> Result<CheckedAst, CheckIssues> {
     let mut checker = TypeChecker {
-        env,
+        env: environment,
         ast: &ast,
         node_types: NodeMap::new(vec![None; ast.nodes.len()]),
         node_references: NodeMap::new(vec![None; ast.nodes.len()]),

@@ -113,7 +113,7 @@ fn collect_object_types(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>)
     match ty {
         Type::Object(object) => {
             found.insert(object.name().to_owned(), Arc::clone(object));
-            for (_, field) in object.fields() {
+            for (_, field) in object.object_fields() {
                 collect_object_types(field, found);
             }
         }

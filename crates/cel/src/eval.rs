@@ -69,7 +69,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         match self.local_slots.get(slot) {
             Some(LocalSlot::Known(outcome)) => outcome.clone(),
             Some(LocalSlot::Pending(init)) => {
-                let outcome = self.evaluate(init);
+                let outcome = self.evaluate_expression(init);
                 self.set_local_variable(slot, LocalSlot::Known(outcome.clone()));
                 outcome
             }
@@ -102,7 +102,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         match self.local_slots.get_mut(slot).map(|place| std::mem::replace(place, LocalSlot::EMPTY))
         {
             Some(LocalSlot::Known(outcome)) => outcome,
-            Some(LocalSlot::Pending(init)) => self.evaluate(init),
+            Some(LocalSlot::Pending(init)) => self.evaluate_expression(init),
             None => Err(missing_slot_error()),
         }
     }
@@ -114,7 +114,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     /// The value of an expression.
-    pub(crate) fn evaluate(&mut self, expr: &'a CompiledExpr) -> EvalResult<'a> {
+    pub(crate) fn evaluate_expression(&mut self, expr: &'a CompiledExpr) -> EvalResult<'a> {
         match expr {
             CompiledExpr::Const(value) => Ok(borrow_constant(value)),
             CompiledExpr::Attr(attr) => match self.read_local_int(attr) {
@@ -174,10 +174,12 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                 let [left, right] = &**sides;
                 self.evaluate_equality(left, right, *negated)
             }
-            CompiledExpr::Member { item, set } => Ok(set.contains(&self.evaluate(item)?)),
+            CompiledExpr::Member { item, set } => {
+                Ok(set.contains(&self.evaluate_expression(item)?))
+            }
             CompiledExpr::Quantifier(quantifier) => self.evaluate_quantifier(quantifier),
             // A call with a fast path gets here if the fast path does not apply.
-            other => match self.evaluate(other)? {
+            other => match self.evaluate_expression(other)? {
                 Value::Bool(b) => Ok(b),
                 _ => Err(EvalError::no_such_overload()),
             },
@@ -236,7 +238,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// outer error ends the evaluation.
     #[inline]
     fn evaluate_argument(&mut self, expr: &'a CompiledExpr) -> Result<EvalResult<'a>, EvalError> {
-        match self.evaluate(expr) {
+        match self.evaluate_expression(expr) {
             Err(end) if end.ends_evaluation() => Err(end),
             outcome => Ok(outcome),
         }
@@ -248,9 +250,9 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         unwrap: bool,
     ) -> EvalResult<'a> {
         let [optional, otherwise] = sides;
-        match self.evaluate(optional)? {
+        match self.evaluate_expression(optional)? {
             Value::Optional(Some(inner)) if unwrap => Ok((*inner).clone()),
-            Value::Optional(None) => self.evaluate(otherwise),
+            Value::Optional(None) => self.evaluate_expression(otherwise),
             optional @ Value::Optional(Some(_)) => Ok(optional),
             _ => Err(EvalError::no_such_overload()),
         }

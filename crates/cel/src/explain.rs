@@ -238,7 +238,7 @@ impl<'w> ExplanationBuilder<'w> {
     /// The source text of a node.
     fn source_text(&self, id: NodeId) -> &'w str {
         let span = self.checked_ast.ast.span(id).unwrap_or_default();
-        self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
+        self.source.get(span.start as usize..span.end_byte as usize).unwrap_or_default()
     }
 }
 

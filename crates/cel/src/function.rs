@@ -187,7 +187,7 @@ pub(crate) struct Overload {
     pub(crate) id: &'static str,
     /// Whether the overload is called as `receiver.function(...)`, where the receiver is the first parameter.
     pub(crate) is_receiver_style: bool,
-    pub(crate) params: Vec<Type>,
+    pub(crate) param_types: Vec<Type>,
     pub(crate) result_type: Type,
     pub(crate) cost_formula: CostFormula,
     pub(crate) implementation: FunctionImpl,
@@ -201,7 +201,7 @@ pub(crate) struct Overload {
 /// quarter per code point of a pattern, rounded up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CostFormula {
-    /// 1 for every call
+    /// Every call costs 1.
     Unit,
     /// ceil(size of argument n / 10)
     Scan(usize),
@@ -260,7 +260,7 @@ impl Overload {
         Self {
             id,
             is_receiver_style: false,
-            params,
+            param_types: params,
             result_type: result,
             cost_formula: cost,
             implementation,
@@ -279,7 +279,7 @@ impl Overload {
         Self {
             id,
             is_receiver_style: true,
-            params,
+            param_types: params,
             result_type: result,
             cost_formula: cost,
             implementation,

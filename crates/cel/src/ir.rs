@@ -61,7 +61,7 @@ pub(crate) enum CompiledExpr {
         /// The cost of creating the list of one element; 0 for a constant list.
         list_cost: u64,
     },
-    /// `cel.@mapInsert(accumulator, ...)`, in place.
+    /// The call `cel.@mapInsert(accumulator, ...)`, which changes the accumulator in place.
     Insert {
         slot: usize,
         /// The key and the value, or the one map to add.
@@ -90,8 +90,8 @@ pub(crate) enum AttributeRoot {
 #[derive(Debug)]
 pub(crate) struct ConditionalExpr {
     pub(crate) condition: CompiledExpr,
-    pub(crate) then: Attribute,
-    pub(crate) otherwise: Attribute,
+    pub(crate) then_branch: Attribute,
+    pub(crate) else_branch: Attribute,
 }
 
 /// One selection of an attribute: `.field` or `[key]`.
@@ -181,7 +181,7 @@ pub(crate) enum OverloadDispatch {
 /// The parts of an overload that a call needs.
 #[derive(Debug)]
 pub(crate) struct ResolvedOverload {
-    pub(crate) params: Box<[Type]>,
+    pub(crate) param_types: Box<[Type]>,
     pub(crate) cost_formula: CostFormula,
     pub(crate) implementation: FunctionImpl,
     /// The implementation that replaces `implementation` during an evaluation. Constant folding has no step budget

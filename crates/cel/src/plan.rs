@@ -24,7 +24,7 @@ use crate::well_known_message::WellKnownMessage;
 
 /// A compiled expression and the number of local variables it needs.
 pub(crate) struct Plan {
-    pub(crate) expr: CompiledExpr,
+    pub(crate) compiled_expr: CompiledExpr,
     pub(crate) n_local_slots: usize,
 }
 
@@ -33,13 +33,18 @@ pub(crate) struct Plan {
 pub(crate) fn plan_expression(
     checked_ast: &CheckedAst,
     id: NodeId,
-    env: &Environment,
+    environment: &Environment,
     compile_budget: &mut CompileBudget,
 ) -> Result<Plan, ProgramError> {
-    let mut planner =
-        Planner { checked_ast, env, local_slots: Vec::new(), n_local_slots: 0, compile_budget };
+    let mut planner = Planner {
+        checked_ast,
+        env: environment,
+        local_slots: Vec::new(),
+        n_local_slots: 0,
+        compile_budget,
+    };
     let expr = planner.plan_node(id)?;
-    Ok(Plan { expr, n_local_slots: planner.n_local_slots })
+    Ok(Plan { compiled_expr: expr, n_local_slots: planner.n_local_slots })
 }
 
 struct Planner<'c> {
@@ -167,8 +172,8 @@ impl<'c> Planner<'c> {
         };
         let conditional = ConditionalExpr {
             condition: self.plan_node(*condition)?,
-            then: into_attribute(self.plan_node(*then)?),
-            otherwise: into_attribute(self.plan_node(*otherwise)?),
+            then_branch: into_attribute(self.plan_node(*then)?),
+            else_branch: into_attribute(self.plan_node(*otherwise)?),
         };
         let root = AttributeRoot::Conditional(Arc::new(conditional));
         Ok(CompiledExpr::Attr(Attribute { attribute_root: root, qualifiers: Vec::new() }))
@@ -272,8 +277,8 @@ fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
         AttributeRoot::Conditional(conditional) => {
             // The conditional was just created, so there is no other reference.
             if let Some(conditional) = Arc::get_mut(conditional) {
-                push_qualifier(&mut conditional.then, qualifier.clone());
-                push_qualifier(&mut conditional.otherwise, qualifier);
+                push_qualifier(&mut conditional.then_branch, qualifier.clone());
+                push_qualifier(&mut conditional.else_branch, qualifier);
             }
         }
         AttributeRoot::Variable(_) | AttributeRoot::Slot(_) | AttributeRoot::Value(_) => {

@@ -184,7 +184,7 @@ impl Program {
         environment: &Environment,
         compile_budget: &mut CompileBudget,
     ) -> Result<Self, ProgramError> {
-        let Plan { expr, n_local_slots } =
+        let Plan { compiled_expr: expr, n_local_slots } =
             plan_expression(checked, id, environment, compile_budget)?;
         let output_type = checked.type_of_node(id).clone();
         let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
@@ -214,7 +214,7 @@ impl Program {
     ) -> (EvalResult<'a>, u64) {
         self.with_local_slots(|local_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
-            let result = evaluator.evaluate(&self.compiled_expr);
+            let result = evaluator.evaluate_expression(&self.compiled_expr);
             (result, evaluator.total_cost())
         })
     }
@@ -239,7 +239,7 @@ impl Program {
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
         let evaluate = |local_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
-            let result = evaluator.evaluate(&self.compiled_expr);
+            let result = evaluator.evaluate_expression(&self.compiled_expr);
             Evaluation { result, cost: evaluator.charged_cost() }
         };
         self.with_local_slots(evaluate)

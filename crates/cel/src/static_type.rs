@@ -55,7 +55,7 @@ pub enum Type {
 #[derive(Debug)]
 pub struct ObjectType {
     name: String,
-    fields: Vec<(String, Type)>,
+    object_fields: Vec<(String, Type)>,
 }
 
 impl ObjectType {
@@ -63,7 +63,7 @@ impl ObjectType {
     /// (see [`crate::RecordSource::field`]).
     pub fn new(name: &str, fields: Vec<(&str, Type)>) -> Arc<Self> {
         let fields = fields.into_iter().map(|(field, ty)| (field.to_owned(), ty)).collect();
-        Arc::new(Self { name: name.to_owned(), fields })
+        Arc::new(Self { name: name.to_owned(), object_fields: fields })
     }
 
     /// Returns the qualified name of the type.
@@ -71,15 +71,15 @@ impl ObjectType {
         &self.name
     }
 
-    /// The fields in order.
-    pub fn fields(&self) -> &[(String, Type)] {
-        &self.fields
+    /// The names and types of the fields, in the order of the declaration.
+    pub fn object_fields(&self) -> &[(String, Type)] {
+        &self.object_fields
     }
 
     /// The index and the type of a field.
     pub fn field(&self, name: &str) -> Option<(usize, &Type)> {
         let (index, (_, ty)) =
-            self.fields.iter().enumerate().find(|(_, (field, _))| field == name)?;
+            self.object_fields.iter().enumerate().find(|(_, (field, _))| field == name)?;
         Some((index, ty))
     }
 }

@@ -5,5 +5,5 @@ mod select_admission_kinds;
 mod validate_configuration;
 
 pub(crate) use initializer_order::check_initializer_order;
-pub(crate) use select_admission_kinds::select_admission_kind;
+pub(crate) use select_admission_kinds::decide_admission_kind_handling;
 pub(crate) use validate_configuration::{NewOrStored, ValidConfiguration, validate_configuration};

@@ -1,8 +1,9 @@
-//! `portcullis check`: checks configuration files, manifests and policy files.
+//! `portcullis check`: checks configuration files, manifests, policy files, and the roles and bindings of a cluster.
 
 mod admission_configurations;
 mod check_inputs;
-mod check_webhook_connection;
+mod check_webhook_connection_files;
+mod cluster_manifests;
 mod finding;
 mod finding_rule;
 mod human_output;
@@ -23,9 +24,11 @@ use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_
 use crate::exit::Exit;
 use crate::file_arguments::FilenameFlags;
 use crate::file_kinds::FileKindArgument;
+use crate::offline::{ClusterConnectionFlags, StoredRbac, print_remarks};
 use crate::output_helpers::ignore_closed_pipe;
 use crate::program::plugin_authorizers;
 use check_inputs::{CheckOptions, check_inputs};
+use cluster_manifests::ClusterManifests;
 use finding::{CheckOutcome, CheckedFile};
 use read_input::CheckInput;
 
@@ -63,8 +66,13 @@ pub(crate) use source_excerpt::replace_control_characters;
 /// Files without Kubernetes objects, such as the values of a Helm chart, are skipped with a note. A
 /// Helm template is an error that says so; render it with `helm template`, or use --exclude.
 ///
-/// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file can not be
-/// read. The command always checks all files and returns the highest code.
+/// Without files the command reads a cluster as `who-can` does, and checks its roles and bindings. With files
+/// and --kubeconfig or --context it reports about the files alone, as applied to the cluster: a role that
+/// the cluster has is not missing.
+///
+/// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file or the cluster can
+/// not be read, 4 no file has an error, and a part of the cluster can not be read. The command always checks
+/// all files and returns the worst code: 3, then 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis check authorization.yaml
@@ -72,18 +80,21 @@ pub(crate) use source_excerpt::replace_control_characters;
   portcullis check manifests/ policies.jsonl
   portcullis check -f chart/ -R --exclude templates -n prod
   kubectl get clusterroles,mutatingwebhookconfigurations -o yaml | portcullis check -
+  portcullis check --context prod
+  portcullis check -f new/ -R --context prod
   portcullis check --assume-files-exist -o sarif config/*.yaml > portcullis.sarif
 
 The first example prints a report for people. The second treats warnings as errors and prints one
 JSON object. The third checks all manifests in a directory, and a policy file. The fourth leaves out
-templates, and objects without a namespace are in prod. The fifth reads standard input. The last is for CI, where the kubeconfig files that the configuration names do not
+templates, and objects without a namespace are in prod. The fifth reads standard input. The next two
+check the roles and bindings of a cluster, and files that will be applied to it. The last is for CI, where the kubeconfig files that the configuration names do not
 exist; it prints SARIF for code scanning.")]
 pub(crate) struct Args {
     /// Files and directories to check; `-` is standard input
     ///
     /// In a directory the command checks all files, at any depth, whose names end with .yaml, .yml
     /// or .json.
-    #[arg(value_name = "FILE", required_unless_present = "filenames")]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -136,6 +147,9 @@ pub(crate) struct Args {
         help = "File name to report for standard input, for editors that check a buffer [default: <stdin>]"
     )]
     stdin_filename: Option<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterConnectionFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -191,6 +205,20 @@ pub(crate) fn run(
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
+    let stored = StoredRbac::read(&args.cluster, !inputs.is_empty(), args.namespace.as_deref());
+    let cluster = match stored {
+        Ok(None) if inputs.is_empty() => {
+            // If standard error can not be written, the exit code still reports it.
+            let _ = writeln!(err, "{NOTHING_TO_CHECK}");
+            return Ok(Exit::Usage);
+        }
+        Ok(None) => None,
+        Ok(Some(stored)) => {
+            print_remarks(err, &stored.remarks)?;
+            Some(ClusterManifests::from_stored(stored))
+        }
+        Err(failure) => return failure.print_errors(err, colour),
+    };
     let plugin_authorizer_types = plugin_authorizers().plugin_types();
     let load_options = LoadOptions {
         plugin_authorizer_types: &plugin_authorizer_types,
@@ -206,15 +234,22 @@ pub(crate) fn run(
         warnings_are_errors: args.warnings_are_errors,
         namespace: args.namespace.as_deref(),
     };
-    let checked = check_inputs(&inputs, stdin, &options);
+    let checked = check_inputs(&inputs, stdin, &options, cluster.as_ref());
     let written = match args.output {
         OutputFormat::Human => human_output::write_human_report(out, err, &checked, colour),
         OutputFormat::Json => json_output::write_json_report(out, &checked),
         OutputFormat::Sarif => sarif_output::write_sarif_report(out, &checked),
     };
     ignore_closed_pipe(written)?;
-    Ok(worst_exit(&checked))
+    Ok(match worst_exit(&checked) {
+        Exit::Clean if cluster.is_some_and(|own| own.is_partial) => Exit::Undecided,
+        exit => exit,
+    })
 }
+
+/// The error of a command without files where no cluster is configured.
+const NOTHING_TO_CHECK: &str =
+    "error: nothing to check: name files, or a cluster with --kubeconfig";
 
 fn worst_exit(checked: &[CheckedFile]) -> Exit {
     let exits = checked.iter().map(|checked| match &checked.check_outcome {

@@ -83,10 +83,11 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let ConvertedConfig { yaml, remaining_differences: differences } = match convert_flags(args) {
-        Ok(converted) => converted,
-        Err(failure) => return failure.print_errors(err, colour_of_errors),
-    };
+    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
+        match convert_flags(args) {
+            Ok(converted) => converted,
+            Err(failure) => return failure.print_errors(err, colour_of_errors),
+        };
     let text = match args.output {
         OutputFormat::Human | OutputFormat::Yaml => yaml,
         OutputFormat::Json => match document::yaml_to_json(yaml.as_bytes()) {

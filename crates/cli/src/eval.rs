@@ -8,8 +8,8 @@ use clap::ValueEnum;
 
 use crate::exit::Exit;
 use crate::offline::{
-    AccessAnswer, LoadedQuestions, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags,
-    print_remarks, replace_control_characters, write_disagreements,
+    AccessAnswer, AnswerFlags, LoadedQuestions, replace_control_characters,
+    write_cluster_disagreements,
 };
 
 /// Answer access questions from files, without a server
@@ -19,7 +19,7 @@ use crate::offline::{
 /// `ingresses.networking.k8s.io`, `pods/log`; or a path such as /healthz.
 ///
 /// Without --as each line of FILE is one question as JSON: a SubjectAccessReview of version v1 or
-/// v1beta1, or only its spec, with the names that policies have. For each question the command prints one line of JSON with the fields `allowed`,
+/// v1beta1, or only its spec, with plural names of resources. For each question the command prints one line of JSON with the fields `allowed`,
 /// `denied`, `reason`, `evaluationError` and `decidedBy` (the authorizer that decided; absent if all
 /// had no opinion). Apart from `allowed`, false and empty fields are left out. The groups of a review
 /// are used as given; for one question the command adds the groups that a server adds.
@@ -32,9 +32,10 @@ use crate::offline::{
 /// its position to standard error, prints no answer, and continues with the next line. It reads the
 /// policy and the objects before the first answer; if they contain an error it answers nothing.
 ///
-/// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage or an unknown resource, 3 something can not be
-/// read or is invalid, or there is no question, 4 an answer depends on a webhook that is not called. For several questions the command returns the
-/// first of 3, 4, 1 and 0 that occurred.
+/// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage or an unknown resource, 3 an input can not
+/// be read or is invalid, or there is no question, 4 an answer depends on a webhook that is not called. For
+/// several questions the exit code is 3 if any of them has 3, otherwise 4, otherwise 1, otherwise
+/// 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis eval get pods -n prod --as ana -f manifests/ -R
@@ -58,13 +59,7 @@ pub(crate) struct Args {
     output: OutputFormat,
 
     #[command(flatten)]
-    question_flags: QuestionFlags,
-
-    #[command(flatten)]
-    policy_flags: PolicyFlags,
-
-    #[command(flatten)]
-    webhook_call_flags: WebhookCallFlags,
+    answer_flags: AnswerFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,28 +81,23 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (question, files) = (&args.question_flags, &args.arguments);
-    let LoadedQuestions {
-        question_source: questions,
-        offline_authorizer: authorizer,
-        name_remarks: remarks,
-    } = match QuestionSource::load_questions_and_authorizer(
-        question,
-        files,
-        &args.policy_flags,
-        &args.webhook_call_flags,
+    let loaded = LoadedQuestions::load_and_print_remarks(
+        &args.answer_flags,
+        &args.arguments,
         stdin,
-    ) {
-        Ok(loaded) => loaded,
-        Err(failure) => return failure.print_errors(err, colour_of_errors),
-    };
-    print_remarks(err, authorizer.input_remarks())?;
-    print_remarks(err, &remarks)?;
+        err,
+        colour_of_errors,
+    )?;
+    let LoadedQuestions { question_source: questions, offline_authorizer: authorizer, .. } =
+        match loaded {
+            Ok(loaded) => loaded,
+            Err(exit) => return Ok(exit),
+        };
     // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
     let mut disagreements = Vec::new();
     let exit = questions.answer_questions(stdin, out, err, &mut |question, out| {
-        let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled());
+        let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled_recorder());
         let answer = AccessAnswer::new(question, outcome);
         match args.output {
             OutputFormat::Human => {
@@ -119,8 +109,9 @@ pub(crate) fn run(
                 out.write_all(&line)?;
             }
         }
-        disagreements.extend(authorizer.verify(&question.attributes(), answer.is_allowed()));
+        disagreements
+            .extend(authorizer.verify_with_cluster(&question.attributes(), answer.is_allowed()));
         Ok(authorizer.exit_of_answer(answer.exit_code()))
     })?;
-    write_disagreements(err, &disagreements, exit)
+    write_cluster_disagreements(err, &disagreements, exit)
 }

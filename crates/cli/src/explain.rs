@@ -21,8 +21,8 @@ use self::explain_admission::AdmissionFlags;
 use self::human_output::TraceDetail;
 use crate::exit::Exit;
 use crate::offline::{
-    AccessAnswer, LoadedQuestions, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
-    WebhookCallFlags, missing_group_hint, print_remarks, write_disagreements,
+    AccessAnswer, AnswerFlags, LoadedQuestions, OfflineAuthorizer, missing_group_hint,
+    write_cluster_disagreements,
 };
 
 /// Explain an access decision or, with --admission, the admission of a write
@@ -76,13 +76,7 @@ pub(crate) struct Args {
     output: OutputFormat,
 
     #[command(flatten)]
-    question_flags: QuestionFlags,
-
-    #[command(flatten)]
-    policy_flags: PolicyFlags,
-
-    #[command(flatten)]
-    webhook_call_flags: WebhookCallFlags,
+    answer_flags: AnswerFlags,
 
     #[command(flatten)]
     admission_flags: AdmissionFlags,
@@ -111,23 +105,18 @@ pub(crate) fn run(
     if args.admission_flags.admission {
         return explain_admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
-    let (question, files) = (&args.question_flags, &args.arguments);
-    let LoadedQuestions {
-        question_source: questions,
-        offline_authorizer: authorizer,
-        name_remarks: remarks,
-    } = match QuestionSource::load_questions_and_authorizer(
-        question,
-        files,
-        &args.policy_flags,
-        &args.webhook_call_flags,
+    let loaded = LoadedQuestions::load_and_print_remarks(
+        &args.answer_flags,
+        &args.arguments,
         stdin,
-    ) {
-        Ok(loaded) => loaded,
-        Err(failure) => return failure.print_errors(err, colour_of_errors),
-    };
-    print_remarks(err, authorizer.input_remarks())?;
-    print_remarks(err, &remarks)?;
+        err,
+        colour_of_errors,
+    )?;
+    let LoadedQuestions { question_source: questions, offline_authorizer: authorizer, .. } =
+        match loaded {
+            Ok(loaded) => loaded,
+            Err(exit) => return Ok(exit),
+        };
     let detail = if args.verbose { TraceDetail::All } else { TraceDetail::WithoutIdleDefaults };
     let mut is_first = true;
     let mut disagreements = Vec::new();
@@ -143,10 +132,10 @@ pub(crate) fn run(
             OutputFormat::Json => json_output::write_json_explanation(out, &explanation)?,
         }
         let is_allowed = explanation.access_answer.is_allowed();
-        disagreements.extend(authorizer.verify(&question.attributes(), is_allowed));
+        disagreements.extend(authorizer.verify_with_cluster(&question.attributes(), is_allowed));
         Ok(authorizer.exit_of_answer(explanation.access_answer.exit_code()))
     })?;
-    write_disagreements(err, &disagreements, exit)
+    write_cluster_disagreements(err, &disagreements, exit)
 }
 
 /// An answer and its explanation.

@@ -53,12 +53,12 @@ pub(crate) enum ReadInputError {
 pub(crate) struct FilenameFlags {
     /// File or directory of manifests, or `-` for standard input; may be repeated
     ///
-    /// In a directory the command reads the files whose names end with .yaml, .yml or .json, and with -R also
-    /// those of the directories in it.
+    /// In a directory the command reads the files whose names end with .yaml, .yml or .json, and with
+    /// -R also those of its subdirectories.
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
     pub(crate) filenames: Vec<PathBuf>,
 
-    /// Also read the directories inside a directory of -f
+    /// Also read the subdirectories of a directory of -f
     #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
 

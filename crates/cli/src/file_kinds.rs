@@ -10,7 +10,7 @@ const ADMISSION_GROUP: &str = ConfigurationKind::GROUP;
 
 /// A kind of configuration file that has a JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaKind {
+pub(crate) enum ConfigKindWithSchema {
     /// The authorizers of a server, in order
     #[value(name = "AuthorizationConfiguration")]
     AuthorizationConfiguration,
@@ -48,7 +48,7 @@ impl From<FileKindArgument> for FileKind {
     }
 }
 
-impl SchemaKind {
+impl ConfigKindWithSchema {
     /// Returns Kubernetes' name of the kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -75,8 +75,8 @@ impl SchemaKind {
 }
 
 /// Lists all kinds of files with their versions, for a message.
-pub(crate) fn describe_known_kinds() -> String {
-    let mut kinds: Vec<_> = SchemaKind::value_variants()
+pub(crate) fn describe_known_file_kinds() -> String {
+    let mut kinds: Vec<_> = ConfigKindWithSchema::value_variants()
         .iter()
         .map(|kind| format!("{} ({})", kind.name(), kind.api_versions().join(", ")))
         .collect();
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn kinds_are_listed_with_their_versions() {
         assert_eq!(
-            describe_known_kinds(),
+            describe_known_file_kinds(),
             "AuthorizationConfiguration (apiserver.config.k8s.io/v1, \
              apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); \
              ExternalAuthorizationHookConfiguration \
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn schemas_are_titled_with_the_kind() {
-        for kind in SchemaKind::value_variants() {
+        for kind in ConfigKindWithSchema::value_variants() {
             assert_eq!(kind.json_schema()["title"], kind.name());
         }
     }

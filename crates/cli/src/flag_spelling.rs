@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 /// Replaces `_` with `-` in the names of flags. Returns the arguments and a warning for each replaced
 /// name. Values and arguments after `--` stay unchanged.
-pub(crate) fn replace_underscores(
+pub(crate) fn replace_underscores_in_flags(
     args: impl Iterator<Item = OsString>,
 ) -> (Vec<OsString>, Vec<String>) {
     let mut warnings = Vec::new();
@@ -41,7 +41,7 @@ mod tests {
 
     #[track_caller]
     fn assert_replaced(args: &[&str], want: &[&str], n_warnings: usize) {
-        let (args, warnings) = replace_underscores(args.iter().map(OsString::from));
+        let (args, warnings) = replace_underscores_in_flags(args.iter().map(OsString::from));
         assert_eq!(args, want);
         assert_eq!(warnings.len(), n_warnings, "{warnings:?}");
     }

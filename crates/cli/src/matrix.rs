@@ -10,26 +10,26 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, ResourceNameFlags,
-    SubjectFlags, TextTable, WebhookCallMode, is_webhook_not_called, print_remarks,
-    write_disagreements,
+    LoadFailure, NameResolver, NodeObjectsNeed, OfflineAuthorizer, PolicyListingFlags,
+    SubjectFlags, TextTable, is_webhook_not_called, listed_group_member, listed_user,
+    print_remarks, write_cluster_disagreements,
 };
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
 /// The columns of the table without --verbs.
 const DEFAULT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
-/// Show as a table which verbs are allowed on which resources, or to whom
+/// Print a table of allowed verbs: by resource for one user, or by subject for one resource
 ///
-/// With --as the rows are resources: all that the cluster or Kubernetes has, or those that are named.
-/// A row whose verbs are all refused is left out unless the resource is named. Without --as one
-/// resource is named, and the rows are the users and groups that may do at least one of the verbs; a
-/// group stands for all its members.
+/// With --as the rows are the given resources, or all resources of the cluster or of Kubernetes.
+/// The command leaves out rows without an allowed verb, unless the resource is given. Without --as
+/// the command takes one resource, and the rows are the users and groups that may use at least one
+/// of the verbs on it; a group stands for all its members.
 ///
 /// Marks: ✓ allowed, ✗ not allowed, ? depends on a webhook or on roles that can not be read.
 ///
-/// Exit codes: 0 the table is complete, 2 wrong usage or an unknown resource, 3 something can not be
-/// read or is invalid, 4 the table may be incomplete, or --verify found a disagreement.
+/// Exit codes: 0 the table is complete, 2 wrong usage or an unknown resource, 3 an input can not be
+/// read or is invalid, 4 the table may be incomplete, or --verify found a difference.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis matrix --as ana -n prod
@@ -41,15 +41,16 @@ const DEFAULT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "p
 The first two examples are about one user, the next two about one resource. The last one reads
 manifests instead of a cluster.")]
 pub(crate) struct Args {
-    /// Resources: `RESOURCE[.GROUP][/SUBRESOURCE]`; one of them without --as
+    /// Resources: `RESOURCE[.GROUP][/SUBRESOURCE]`; without --as exactly one
     #[arg(value_name = "RESOURCE", value_parser = ResourceName::parse)]
     resources: Vec<ResourceName>,
 
-    /// Verbs, which are the columns [default: get,list,watch,create,update,patch,delete]
+    /// Verbs of the columns [default: get,list,watch,create,update,patch,delete]
     #[arg(long, value_name = "VERB,...", value_delimiter = ',')]
     verbs: Vec<String>,
 
-    /// Namespace of the requests; without it that of the context, or the whole cluster for files
+    /// Namespace of the requests. The default is the namespace of the context, or the whole cluster
+    /// if the command reads files
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
@@ -61,10 +62,7 @@ pub(crate) struct Args {
     subject_flags: SubjectFlags,
 
     #[command(flatten)]
-    resource_name_flags: ResourceNameFlags,
-
-    #[command(flatten)]
-    policy_flags: PolicyFlags,
+    listing_flags: PolicyListingFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,15 +75,15 @@ enum OutputFormat {
 
 /// One cell of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum MatrixCell {
     Allowed,
     Refused,
     /// The decision needs a webhook, which is not called.
     Undecided,
 }
 
-impl Cell {
-    fn mark(self) -> &'static str {
+impl MatrixCell {
+    fn cell_symbol(self) -> &'static str {
         match self {
             Self::Allowed => "✓",
             Self::Refused => "✗",
@@ -95,15 +93,15 @@ impl Cell {
 }
 
 /// A row: its name, and a cell for each verb.
-type Row = (String, Vec<Cell>);
+type MatrixRow = (String, Vec<MatrixCell>);
 
 /// The rows of the table, and whether they are certain.
 #[derive(Default)]
 struct Matrix {
-    heading: &'static str,
-    rows: Vec<Row>,
+    first_column_heading: &'static str,
+    rows: Vec<MatrixRow>,
     is_incomplete: bool,
-    disagreements: Vec<String>,
+    cluster_disagreements: Vec<String>,
 }
 
 /// Writes the table.
@@ -121,24 +119,24 @@ pub(crate) fn run(
         [] => DEFAULT_VERBS.to_vec(),
         verbs => verbs.iter().map(String::as_str).collect(),
     };
-    let (authorizer, matrix, remarks) = match load(args, &verbs, stdin) {
+    let (authorizer, matrix, remarks) = match load_matrix(args, &verbs, stdin) {
         Ok(loaded) => loaded,
         Err(failure) => return failure.print_errors(err, colour_of_errors),
     };
     print_remarks(err, authorizer.input_remarks())?;
     print_remarks(err, &remarks)?;
     let written = match args.output {
-        OutputFormat::Human => write_table(out, &matrix, &verbs),
-        OutputFormat::Json => write_pretty_json(out, &to_json(&matrix, &verbs)),
+        OutputFormat::Human => write_matrix_table(out, &matrix, &verbs),
+        OutputFormat::Json => write_pretty_json(out, &matrix_to_json(&matrix, &verbs)),
     };
     ignore_closed_pipe(written)?;
-    let has_unknown = matrix.rows.iter().any(|(_, cells)| cells.contains(&Cell::Undecided));
-    let is_complete = !matrix.is_incomplete && !authorizer.is_partial() && !has_unknown;
+    let has_unknown = matrix.rows.iter().any(|(_, cells)| cells.contains(&MatrixCell::Undecided));
+    let is_complete = !matrix.is_incomplete && !authorizer.is_policy_partial() && !has_unknown;
     let exit = if is_complete { Exit::Clean } else { Exit::Undecided };
-    write_disagreements(err, &matrix.disagreements, exit)
+    write_cluster_disagreements(err, &matrix.cluster_disagreements, exit)
 }
 
-fn load(
+fn load_matrix(
     args: &Args,
     verbs: &[&str],
     stdin: &mut dyn Read,
@@ -150,18 +148,12 @@ fn load(
         return Err(LoadFailure::Usage(vec![message.to_owned()]));
     }
     let node_objects = match args.resources.first() {
-        Some(resource) if !has_user => NodeObjects::for_resource(&resource.name),
-        _ => NodeObjects::for_user(args.subject_flags.user.as_deref()),
+        Some(resource) if !has_user => NodeObjectsNeed::needed_for_resource(&resource.name),
+        _ => NodeObjectsNeed::needed_for_user(args.subject_flags.user.as_deref()),
     };
     let namespace = args.namespace.as_deref();
-    let authorizer = OfflineAuthorizer::load_from_flags(
-        &args.policy_flags,
-        WebhookCallMode::Skip,
-        namespace,
-        stdin,
-        node_objects,
-    )?;
-    let mut resolver = NameResolver::new(&authorizer, args.resource_name_flags);
+    let authorizer = args.listing_flags.load_authorizer(namespace, stdin, node_objects)?;
+    let mut resolver = NameResolver::new(&authorizer, args.listing_flags.resource_name_flags);
     let mut resources = Vec::new();
     for name in &args.resources {
         resources.push(resolver.resolve_resource(name, namespace.unwrap_or_default())?);
@@ -174,10 +166,10 @@ fn load(
             plural: plural.to_owned(),
             subresource: String::new(),
             scope: Some(scope),
-            other_matches: Vec::new(),
+            other_matching_resources: Vec::new(),
         }));
     }
-    let requests: Vec<(String, Request)> = resources
+    let requests: Vec<(String, ResourceRequest)> = resources
         .into_iter()
         .map(|resource| {
             let namespace = match resource.scope {
@@ -188,26 +180,26 @@ fn load(
                 "" => resource.qualified_name(),
                 subresource => format!("{}/{subresource}", resource.qualified_name()),
             };
-            (name, Request { resource, namespace })
+            (name, ResourceRequest { resource, namespace })
         })
         .collect();
     let user = has_user.then(|| resolver.resolve_user(&args.subject_flags));
-    let remarks = std::mem::take(&mut resolver.name_remarks);
+    let remarks = std::mem::take(&mut resolver.name_resolution_remarks);
     let matrix = match user {
-        Some(user) => matrix_of_user(&authorizer, &user, &requests, verbs, is_listing_all),
-        None => matrix_of_resource(&authorizer, &requests, verbs),
+        Some(user) => build_user_matrix(&authorizer, &user, &requests, verbs, is_listing_all),
+        None => build_resource_matrix(&authorizer, &requests, verbs),
     };
     Ok((authorizer, matrix, remarks))
 }
 
 /// The resource and the namespace of the requests of a row or a table.
-struct Request {
+struct ResourceRequest {
     resource: ResolvedResource,
     namespace: String,
 }
 
-impl Request {
-    fn attributes<'a>(&'a self, verb: &'a str, user: Option<&'a User>) -> Attributes<'a> {
+impl ResourceRequest {
+    fn to_attributes<'a>(&'a self, verb: &'a str, user: Option<&'a User>) -> Attributes<'a> {
         let target = Target::Resource(Resource {
             api_group: &self.resource.group,
             api_version: "*",
@@ -221,33 +213,36 @@ impl Request {
 }
 
 /// Computes verbs against resources for one user.
-fn matrix_of_user(
+fn build_user_matrix(
     authorizer: &OfflineAuthorizer,
     user: &User,
-    requests: &[(String, Request)],
+    requests: &[(String, ResourceRequest)],
     verbs: &[&str],
     hides_refused: bool,
 ) -> Matrix {
-    let mut matrix = Matrix { heading: "RESOURCE", ..Matrix::default() };
+    let mut matrix = Matrix { first_column_heading: "RESOURCE", ..Matrix::default() };
     for (name, request) in requests {
         let mut cells = Vec::with_capacity(verbs.len());
         for verb in verbs {
-            let attributes = request.attributes(verb, Some(user));
-            let decision = authorizer.authorize(&attributes, Recorder::disabled()).decision;
+            let attributes = request.to_attributes(verb, Some(user));
+            let decision =
+                authorizer.authorize(&attributes, Recorder::disabled_recorder()).decision;
             let cell = match decision.verdict {
-                Verdict::Allow => Cell::Allowed,
-                Verdict::Unavailable(_) => Cell::Undecided,
-                _ if is_webhook_not_called(decision.error.as_ref()) => Cell::Undecided,
+                Verdict::Allow => MatrixCell::Allowed,
+                Verdict::Unavailable(_) => MatrixCell::Undecided,
+                _ if is_webhook_not_called(decision.error.as_ref()) => MatrixCell::Undecided,
                 // Without the whole policy, a refusal is not certain.
-                Verdict::NoOpinion if authorizer.is_partial() => Cell::Undecided,
-                Verdict::Deny | Verdict::NoOpinion => Cell::Refused,
+                Verdict::NoOpinion if authorizer.is_policy_partial() => MatrixCell::Undecided,
+                Verdict::Deny | Verdict::NoOpinion => MatrixCell::Refused,
             };
-            if cell != Cell::Undecided {
-                matrix.disagreements.extend(authorizer.verify(&attributes, cell == Cell::Allowed));
+            if cell != MatrixCell::Undecided {
+                matrix.cluster_disagreements.extend(
+                    authorizer.verify_with_cluster(&attributes, cell == MatrixCell::Allowed),
+                );
             }
             cells.push(cell);
         }
-        if !hides_refused || cells.iter().any(|cell| *cell != Cell::Refused) {
+        if !hides_refused || cells.iter().any(|cell| *cell != MatrixCell::Refused) {
             matrix.rows.push((name.clone(), cells));
         }
     }
@@ -255,31 +250,27 @@ fn matrix_of_user(
 }
 
 /// Computes verbs against users and groups for one resource.
-fn matrix_of_resource(
+fn build_resource_matrix(
     authorizer: &OfflineAuthorizer,
-    requests: &[(String, Request)],
+    requests: &[(String, ResourceRequest)],
     verbs: &[&str],
 ) -> Matrix {
-    let mut matrix = Matrix { heading: "SUBJECT", ..Matrix::default() };
-    let mut rows: BTreeMap<String, Vec<Cell>> = BTreeMap::new();
+    let mut matrix = Matrix { first_column_heading: "SUBJECT", ..Matrix::default() };
+    let mut rows: BTreeMap<String, Vec<MatrixCell>> = BTreeMap::new();
     let Some((_, request)) = requests.first() else { return matrix };
     for (idx, verb) in verbs.iter().enumerate() {
-        let attributes = request.attributes(verb, None);
+        let attributes = request.to_attributes(verb, None);
         let subjects = authorizer.authorizer_chain().who_can(&attributes);
         matrix.is_incomplete |= subjects.is_incomplete;
-        let users = subjects
-            .users
-            .iter()
-            .map(|name| (format!("User {name}"), User { name: name.clone(), ..User::default() }));
-        let groups = subjects.groups.iter().map(|name| {
-            (format!("Group {name}"), User { groups: vec![name.clone()], ..User::default() })
-        });
+        let users = subjects.users.iter().map(|name| (format!("User {name}"), listed_user(name)));
+        let groups = subjects.groups.iter();
+        let groups = groups.map(|name| (format!("Group {name}"), listed_group_member(name)));
         for (name, user) in users.chain(groups) {
             let attributes = Attributes { user: Some(&user), ..attributes };
-            matrix.disagreements.extend(authorizer.verify(&attributes, true));
-            let cells = rows.entry(name).or_insert_with(|| vec![Cell::Refused; verbs.len()]);
+            matrix.cluster_disagreements.extend(authorizer.verify_with_cluster(&attributes, true));
+            let cells = rows.entry(name).or_insert_with(|| vec![MatrixCell::Refused; verbs.len()]);
             if let Some(cell) = cells.get_mut(idx) {
-                *cell = Cell::Allowed;
+                *cell = MatrixCell::Allowed;
             }
         }
     }
@@ -287,27 +278,27 @@ fn matrix_of_resource(
     matrix
 }
 
-fn write_table(out: &mut dyn Write, matrix: &Matrix, verbs: &[&str]) -> io::Result<()> {
-    let headings: Vec<String> = std::iter::once(matrix.heading.to_owned())
+fn write_matrix_table(out: &mut dyn Write, matrix: &Matrix, verbs: &[&str]) -> io::Result<()> {
+    let headings: Vec<String> = std::iter::once(matrix.first_column_heading.to_owned())
         .chain(verbs.iter().map(|verb| verb.to_uppercase()))
         .collect();
-    let mut table = TextTable::with_heading(headings);
+    let mut table = TextTable::with_column_headings(headings);
     for (name, cells) in &matrix.rows {
-        let marks = cells.iter().map(|cell| cell.mark());
-        table.push_cells(&std::iter::once(name.as_str()).chain(marks).collect::<Vec<_>>());
+        let marks = cells.iter().map(|cell| cell.cell_symbol());
+        table.push_row(&std::iter::once(name.as_str()).chain(marks).collect::<Vec<_>>());
     }
     table.write(out)
 }
 
-/// The allowed and the undecided verbs, by resource or subject.
-fn to_json(matrix: &Matrix, verbs: &[&str]) -> Value {
-    let of_row = |cells: &[Cell], wanted: Cell| -> Vec<&str> {
+/// Formats the allowed and the undecided verbs of each resource or subject.
+fn matrix_to_json(matrix: &Matrix, verbs: &[&str]) -> Value {
+    let of_row = |cells: &[MatrixCell], wanted: MatrixCell| -> Vec<&str> {
         let pairs = verbs.iter().zip(cells);
         pairs.filter(|(_, cell)| **cell == wanted).map(|(verb, _)| *verb).collect()
     };
     let rows = matrix.rows.iter().map(|(name, cells)| {
-        let mut row = json!({ "allowed": of_row(cells, Cell::Allowed) });
-        let undecided = of_row(cells, Cell::Undecided);
+        let mut row = json!({ "allowed": of_row(cells, MatrixCell::Allowed) });
+        let undecided = of_row(cells, MatrixCell::Undecided);
         if !undecided.is_empty() {
             row["undecided"] = undecided.into();
         }

@@ -18,23 +18,28 @@ mod question_source;
 mod read_manifests;
 mod request_text;
 mod resolve_names;
+mod stored_rbac;
 mod text_table;
 mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
-pub(crate) use cluster_state::NodeObjects;
-pub(crate) use implicit_groups::missing_group_hint;
+pub(crate) use cluster_flags::ClusterConnectionFlags;
+pub(crate) use cluster_state::NodeObjectsNeed;
+pub(crate) use implicit_groups::{listed_group_member, listed_user, missing_group_hint};
 pub(crate) use load_failure::{
-    FileProblem, LoadFailure, print_remarks, replace_control_characters, write_disagreements,
+    FileProblem, LoadFailure, print_remarks, replace_control_characters,
+    write_cluster_disagreements,
 };
 pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookCallMode};
 pub(crate) use offline_flags::{
-    PolicyFlags, QuestionFlags, ResourceNameFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
+    AnswerFlags, PolicyFlags, PolicyListingFlags, ResourceNameFlags, SubjectFlags, TargetArgument,
+    WebhookCallFlags,
 };
-pub(crate) use question_source::{LoadedQuestions, QuestionSource};
+pub(crate) use question_source::LoadedQuestions;
 pub(crate) use read_manifests::{ObjectSelection, read_manifests};
 pub(crate) use resolve_names::NameResolver;
+pub(crate) use stored_rbac::StoredRbac;
 pub(crate) use text_table::TextTable;
 pub(crate) use webhook_stand_in::is_webhook_not_called;
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// The port of a server whose address has none.
 const DEFAULT_PORT: u16 = 6443;
 
-/// Make one set of certificates and keys for several servers
+/// Create and renew the certificates and keys that several servers share
 ///
 /// A single server needs none: it makes its own. Servers on one etcd need one set, because otherwise
 /// each of them refuses the certificates and tokens of the others.

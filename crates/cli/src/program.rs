@@ -74,7 +74,7 @@ impl Program {
 
     /// Runs the subcommand that the arguments of the process name. A process runs one program only.
     pub fn run(self) -> ExitCode {
-        let (args, warnings) = flag_spelling::replace_underscores(std::env::args_os());
+        let (args, warnings) = flag_spelling::replace_underscores_in_flags(std::env::args_os());
         for error in &self.plugin_errors {
             print_to_stderr("error", error);
         }

@@ -1,6 +1,7 @@
 //! `portcullis rules`: lists the rules of a user.
 
 mod rule_rows;
+mod verify_rules;
 
 use std::io::{self, Read, Write};
 
@@ -11,12 +12,13 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, ResourceNameFlags,
-    SubjectFlags, TextTable, WebhookCallMode, print_remarks, replace_control_characters,
-    write_yaml,
+    LoadFailure, NameResolver, NodeObjectsNeed, OfflineAuthorizer, PolicyListingFlags,
+    SubjectFlags, TextTable, print_remarks, replace_control_characters,
+    write_cluster_disagreements, write_yaml,
 };
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 use rule_rows::{build_non_resource_rows, build_resource_rows, retain_rules_for_resource};
+use verify_rules::verify_rules;
 
 /// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
@@ -35,7 +37,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook can
 /// not list rules. Then the command prints a warning to standard error and sets `incomplete`.
 ///
-/// Exit codes: 0 the rules are listed, 2 wrong usage or an unknown resource, 3 something can not be read or is invalid.
+/// Exit codes: 0 the rules are listed, 2 wrong usage or an unknown resource, 3 an input can not be
+/// read or is invalid, 4 a part of the policy can not be read, or --verify found a disagreement.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis rules --as ana --as-group dev -n prod -f manifests/ -R
@@ -60,10 +63,7 @@ pub(crate) struct Args {
     output: OutputFormat,
 
     #[command(flatten)]
-    resource_name_flags: ResourceNameFlags,
-
-    #[command(flatten)]
-    policy_flags: PolicyFlags,
+    listing_flags: PolicyListingFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,7 +95,7 @@ pub(crate) fn run(
         user,
         resource,
         offline_authorizer: authorizer,
-        name_remarks: remarks,
+        name_resolution_remarks: remarks,
     } = match load_rules_request(args, stdin) {
         Ok(loaded) => loaded,
         Err(failure) => return failure.print_errors(err, colour_of_errors),
@@ -105,7 +105,7 @@ pub(crate) fn run(
     let namespace = args.namespace.as_deref().or(authorizer.context_namespace());
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let mut rules = authorizer.authorizer_chain().rules_for(&user, Namespace::new(namespace));
-    rules.is_incomplete |= authorizer.is_partial();
+    rules.is_incomplete |= authorizer.is_policy_partial();
     if let Some(resource) = &resource {
         retain_rules_for_resource(&mut rules, resource);
     }
@@ -122,11 +122,13 @@ pub(crate) fn run(
         OutputFormat::Human => write_rule_tables(out, &rules),
         OutputFormat::Wide => write_wide_rule_tables(out, &rules, authorizer.resource_names()),
         OutputFormat::Name => write_resource_names(out, &rules),
-        OutputFormat::Json => write_pretty_json(out, &rules_review_status(&rules)),
-        OutputFormat::Yaml => write_yaml(out, &rules_review_status(&rules)),
+        OutputFormat::Json => write_pretty_json(out, &rules_review_status_json(&rules)),
+        OutputFormat::Yaml => write_yaml(out, &rules_review_status_json(&rules)),
     };
     ignore_closed_pipe(written)?;
-    Ok(if authorizer.is_partial() { Exit::Undecided } else { Exit::Clean })
+    let disagreements = verify_rules(&rules, &authorizer, &user, namespace);
+    let exit = if authorizer.is_policy_partial() { Exit::Undecided } else { Exit::Clean };
+    write_cluster_disagreements(err, &disagreements, exit)
 }
 
 /// The user whose rules are listed, with the policy that has them.
@@ -136,7 +138,7 @@ struct LoadedRulesRequest {
     resource: Option<ResolvedResource>,
     offline_authorizer: OfflineAuthorizer,
     /// Notes and warnings about the names, for standard error.
-    name_remarks: Vec<String>,
+    name_resolution_remarks: Vec<String>,
 }
 
 fn load_rules_request(
@@ -148,21 +150,20 @@ fn load_rules_request(
         return Err(LoadFailure::Usage(vec![message]));
     }
     let namespace = args.namespace.as_deref();
-    let node_objects = NodeObjects::for_user(args.subject_flags.user.as_deref());
-    let authorizer = OfflineAuthorizer::load_from_flags(
-        &args.policy_flags,
-        WebhookCallMode::Skip,
-        namespace,
-        stdin,
-        node_objects,
-    )?;
-    let mut resolver = NameResolver::new(&authorizer, args.resource_name_flags);
+    let node_objects = NodeObjectsNeed::needed_for_user(args.subject_flags.user.as_deref());
+    let authorizer = args.listing_flags.load_authorizer(namespace, stdin, node_objects)?;
+    let mut resolver = NameResolver::new(&authorizer, args.listing_flags.resource_name_flags);
     let user = resolver.resolve_user(&args.subject_flags);
     // Rules of the whole cluster match in every namespace, so the scope of the resource does not matter.
     let resource = args.resource.as_ref().map(|name| resolver.resolve_resource(name, ""));
     let resource = resource.transpose()?;
-    let remarks = resolver.name_remarks;
-    Ok(LoadedRulesRequest { user, resource, offline_authorizer: authorizer, name_remarks: remarks })
+    let remarks = resolver.name_resolution_remarks;
+    Ok(LoadedRulesRequest {
+        user,
+        resource,
+        offline_authorizer: authorizer,
+        name_resolution_remarks: remarks,
+    })
 }
 
 fn write_rule_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
@@ -175,7 +176,7 @@ fn write_rule_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
         }
         table.write(out)?;
     }
-    write_non_resource_table(out, rules, !resources.is_empty())
+    write_non_resource_url_table(out, rules, !resources.is_empty())
 }
 
 /// Writes the tables with the kind and the scope of each resource, as far as they are known.
@@ -203,10 +204,14 @@ fn write_wide_rule_tables(
         }
         table.write(out)?;
     }
-    write_non_resource_table(out, rules, !resources.is_empty())
+    write_non_resource_url_table(out, rules, !resources.is_empty())
 }
 
-fn write_non_resource_table(out: &mut dyn Write, rules: &Rules, is_second: bool) -> io::Result<()> {
+fn write_non_resource_url_table(
+    out: &mut dyn Write,
+    rules: &Rules,
+    is_second: bool,
+) -> io::Result<()> {
     let paths = build_non_resource_rows(rules);
     if paths.is_empty() {
         return Ok(());
@@ -239,7 +244,7 @@ fn write_resource_names(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
 }
 
 /// Formats the rules as the status of a SelfSubjectRulesReview.
-fn rules_review_status(rules: &Rules) -> Value {
+fn rules_review_status_json(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({
             "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::exit::Exit;
-use crate::file_kinds::SchemaKind;
+use crate::file_kinds::ConfigKindWithSchema;
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
 /// Print the JSON Schema of a configuration kind
@@ -21,7 +21,7 @@ With yaml-language-server (VS Code, Neovim, Helix and others), start the file wi
 pub(crate) struct Args {
     /// Kind of the configuration file
     #[arg(value_enum, ignore_case = true, default_value = "AuthorizationConfiguration")]
-    kind: SchemaKind,
+    kind: ConfigKindWithSchema,
 }
 
 /// Prints the JSON Schema.

@@ -12,9 +12,9 @@ mod authentication_setup;
 mod authorizer_setup;
 mod data_directory;
 mod logging_observer;
-mod memory_return;
 mod open_store;
 mod parse_flag_values;
+mod return_freed_memory;
 mod serve_flags;
 mod serving_certificates;
 mod start_message;
@@ -72,7 +72,7 @@ pub(crate) fn run(
         least_severe_level: log_level(args.request_flags.verbosity),
     };
     log_panics(log);
-    if let Err(error) = memory_return::start() {
+    if let Err(error) = return_freed_memory::start() {
         log.warn("memory is returned to the system late", &[("why", &error)]);
     }
     let exit = load_and_serve(args, log, out, err, colour);
@@ -162,8 +162,8 @@ async fn start_and_serve(
     let started_at = Instant::now();
     let LoadedConfiguration { authorizer_setup: authorizers, admission_plugins, hook_credentials } =
         loaded;
-    authorizers.log_warnings(log);
-    args.admission_flags.log_warnings(log);
+    authorizers.log_load_warnings(log);
+    args.admission_flags.log_flag_warnings(log);
 
     let reachable = serving_certificates::find_reachable_addresses(
         &args.listen_flags,
@@ -183,7 +183,7 @@ async fn start_and_serve(
     let advertised_address = SocketAddr::new(reachable.advertised_address, address.port());
 
     if let Some(file) = &args.audit_flags.audit_log_path {
-        data_directory.remove_on_failure(file);
+        data_directory.remove_file_on_failed_start(file);
     }
     let sharing = match store_kind {
         StoreKind::Etcd => StoreSharing::Shared,
@@ -218,7 +218,7 @@ async fn start_and_serve(
     let authorizer_names = authorizers.describe_authorizers();
     authorizers.start_reloading(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&pki, advertised_address)?;
-    data_directory.keep_files();
+    data_directory.keep_created_files();
     tokio::spawn(serving_certificates::renew_certificates_forever(
         pki_options,
         advertised_address,
@@ -308,17 +308,18 @@ fn build_server_options(
         watches_max: args.request_flags.max_watches,
         watches_per_user_max: args.request_flags.max_watches_per_user,
         response_bytes_max: args.request_flags.max_response_bytes_inflight,
-        connection_limits: raise_connection_limits(args.request_flags.max_connections, log),
+        connection_limits: raise_open_file_limit(args.request_flags.max_connections, log),
         log,
     })
 }
 
 /// Raises the limit of open files, and returns the limits of connections that it allows.
-fn raise_connection_limits(connections_max: usize, log: Log) -> Limits {
+fn raise_open_file_limit(connections_max: usize, log: Log) -> Limits {
     let descriptors = https_server::raise_descriptor_limit();
     let limits = Limits::for_connection_count(connections_max, descriptors);
     let number = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |n| n.to_string());
-    let (found, current) = (number(descriptors.initial_limit), number(descriptors.current_limit));
+    let (found, current) =
+        (number(descriptors.initial_open_files_max), number(descriptors.current_open_files_max));
     let allowed = limits.connections_max;
     let fields: [LogField<'_>; 3] =
         [("found", &found), ("current", &current), ("connections", &allowed)];

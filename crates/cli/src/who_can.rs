@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, ResourceNameFlags,
-    TargetArgument, TextTable, WebhookCallMode, print_remarks, replace_control_characters,
-    write_yaml,
+    LoadFailure, NameResolver, NodeObjectsNeed, OfflineAuthorizer, PolicyListingFlags,
+    TargetArgument, TextTable, listed_group_member, listed_user, print_remarks,
+    replace_control_characters, write_yaml,
 };
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
@@ -24,11 +24,13 @@ const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 /// kubectl: `secrets`, `deploy`, `ingresses.networking.k8s.io`, `pods/log`; or a path such as /healthz.
 /// Resources of CustomResourceDefinitions are known if -f or --objects names the definition.
 ///
-/// Each listed user or group is sufficient by itself; a group stands for all its members.
+/// Each listed user or group alone is allowed; a group stands for all its members, and system:nodes
+/// for all nodes.
 /// system:masters is always listed, because its members may do everything. Groups that a server adds
 /// to users, such as system:authenticated, are listed by name.
 ///
-/// Exit codes: 0 the list is complete, 2 wrong usage or an unknown resource, 3 something can not be read or is invalid,
+/// Exit codes: 0 the list is complete, 2 wrong usage or an unknown resource, 3 an input can not be
+/// read or is invalid,
 /// 4 an authorizer can not list the users that it allows, so the printed list may be incomplete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -37,8 +39,7 @@ const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
   portcullis who-can delete ns -f manifests/ -R -o wide
   portcullis who-can get /healthz -f manifests/ -R
 
-The second example is about the subresource scale of the deployment web, the third also shows what
-allows the request, the last is about a path. JSON
+The second example is about the subresource scale of the deployment web, the third also shows which binding allows each subject, the last is about a path. JSON
 and YAML have the fields `users`, `groups` and `evaluationError`; `users` contains service accounts as
 system:serviceaccount:NAMESPACE:NAME.")]
 pub(crate) struct Args {
@@ -62,10 +63,7 @@ pub(crate) struct Args {
     output: OutputFormat,
 
     #[command(flatten)]
-    resource_name_flags: ResourceNameFlags,
-
-    #[command(flatten)]
-    policy_flags: PolicyFlags,
+    listing_flags: PolicyListingFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,11 +97,13 @@ pub(crate) fn run(
     };
     print_remarks(err, authorizer.input_remarks())?;
     print_remarks(err, &remarks)?;
-    let attributes = request.attributes(args);
+    let attributes = request.to_attributes(args);
     let mut subjects = authorizer.authorizer_chain().who_can(&attributes);
-    if authorizer.is_partial() {
+    if authorizer.is_policy_partial() {
         subjects.is_incomplete = true;
-        subjects.notes.push("a part of the policy of the cluster can not be read".to_owned());
+        subjects
+            .listing_notes
+            .push("a part of the policy of the cluster can not be read".to_owned());
     }
     let written = match args.output {
         OutputFormat::Human => write_subject_table(out, err, &subjects),
@@ -111,12 +111,13 @@ pub(crate) fn run(
             write_wide_subject_table(out, err, &subjects, &authorizer, &attributes)
         }
         OutputFormat::Name => write_subject_names(out, err, &subjects),
-        OutputFormat::Json => write_pretty_json(out, &access_review_status(&subjects)),
-        OutputFormat::Yaml => write_yaml(out, &access_review_status(&subjects)),
+        OutputFormat::Json => write_pretty_json(out, &access_review_status_json(&subjects)),
+        OutputFormat::Yaml => write_yaml(out, &access_review_status_json(&subjects)),
     };
     ignore_closed_pipe(written)?;
-    let n_disagreements = verify_subjects(err, &subjects, &authorizer, &attributes)?;
-    let is_complete = !subjects.is_incomplete && !authorizer.is_partial() && n_disagreements == 0;
+    let n_disagreements = verify_subjects_with_cluster(err, &subjects, &authorizer, &attributes)?;
+    let is_complete =
+        !subjects.is_incomplete && !authorizer.is_policy_partial() && n_disagreements == 0;
     Ok(if is_complete { Exit::Clean } else { Exit::Undecided })
 }
 
@@ -127,7 +128,7 @@ enum ResolvedTarget {
 }
 
 impl ResolvedTarget {
-    fn attributes<'a>(&'a self, args: &'a Args) -> Attributes<'a> {
+    fn to_attributes<'a>(&'a self, args: &'a Args) -> Attributes<'a> {
         let target = match self {
             Self::Path(path) => Target::Path(path),
             Self::Resource { api_group, resource, subresource, namespace } => {
@@ -158,24 +159,18 @@ fn load_who_can_request(
         return Err(LoadFailure::Usage(vec![message]));
     }
     let node_objects = match &args.request_target {
-        TargetArgument::Path(_) => NodeObjects::Skip,
-        TargetArgument::Resource(resource) => NodeObjects::for_resource(&resource.name),
+        TargetArgument::Path(_) => NodeObjectsNeed::Skip,
+        TargetArgument::Resource(resource) => NodeObjectsNeed::needed_for_resource(&resource.name),
     };
-    let authorizer = OfflineAuthorizer::load_from_flags(
-        &args.policy_flags,
-        WebhookCallMode::Skip,
-        namespace,
-        stdin,
-        node_objects,
-    )?;
-    let mut resolver = NameResolver::new(&authorizer, args.resource_name_flags);
+    let authorizer = args.listing_flags.load_authorizer(namespace, stdin, node_objects)?;
+    let mut resolver = NameResolver::new(&authorizer, args.listing_flags.resource_name_flags);
     let target = match &args.request_target {
         TargetArgument::Path(path) => {
-            resolver.check_verb(&args.verb, VerbTarget::Path);
+            resolver.warn_of_unknown_verb(&args.verb, VerbTarget::Path);
             ResolvedTarget::Path(path.clone())
         }
         TargetArgument::Resource(name) => {
-            resolver.check_verb(&args.verb, VerbTarget::Resource);
+            resolver.warn_of_unknown_verb(&args.verb, VerbTarget::Resource);
             let resolved = resolver.resolve_resource(name, namespace.unwrap_or_default())?;
             let namespace = resolver.request_namespace(&resolved, namespace);
             ResolvedTarget::Resource {
@@ -186,12 +181,12 @@ fn load_who_can_request(
             }
         }
     };
-    let remarks = resolver.name_remarks;
+    let remarks = resolver.name_resolution_remarks;
     Ok((target, authorizer, remarks))
 }
 
 /// Asks the cluster about each listed subject, if --verify is given. Returns the number of disagreements.
-fn verify_subjects(
+fn verify_subjects_with_cluster(
     err: &mut dyn Write,
     subjects: &Subjects,
     authorizer: &OfflineAuthorizer,
@@ -201,7 +196,7 @@ fn verify_subjects(
     for subject in list_subjects(subjects) {
         let user = subject.to_user();
         let attributes = Attributes { user: Some(&user), ..*attributes };
-        if let Some(line) = authorizer.verify(&attributes, true) {
+        if let Some(line) = authorizer.verify_with_cluster(&attributes, true) {
             n_disagreements += 1;
             writeln!(err, "{}", replace_control_characters(&line))?;
         }
@@ -218,11 +213,11 @@ struct ListedSubject<'s> {
 }
 
 impl ListedSubject<'_> {
-    /// A user with this name, or a nameless member of this group.
+    /// A user with this name, or a member of this group.
     fn to_user(&self) -> User {
         match self.kind {
-            "Group" => User { groups: vec![self.user_name.to_owned()], ..User::default() },
-            _ => User { name: self.user_name.to_owned(), ..User::default() },
+            "Group" => listed_group_member(self.user_name),
+            _ => listed_user(self.user_name),
         }
     }
 }
@@ -269,9 +264,9 @@ fn write_wide_subject_table(
     for subject in list_subjects(subjects) {
         let user = subject.to_user();
         let attributes = Attributes { user: Some(&user), ..*attributes };
-        let decision = authorizer.authorize(&attributes, Recorder::disabled());
+        let decision = authorizer.authorize(&attributes, Recorder::disabled_recorder());
         let reason = decision.decision.reason.to_string();
-        let decided_by = decision.decided_by.unwrap_or_default();
+        let decided_by = decision.deciding_authorizer_name.unwrap_or_default();
         table.push([subject.kind, &subject.display_name, decided_by, &reason]);
     }
     table.write(out)?;
@@ -292,16 +287,16 @@ fn write_subject_names(
 
 fn write_subject_notes(err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
     subjects
-        .notes
+        .listing_notes
         .iter()
         .try_for_each(|note| writeln!(err, "note: {}", replace_control_characters(note)))
 }
 
 /// Formats the subjects as the status of a ResourceAccessReview.
-fn access_review_status(subjects: &Subjects) -> Value {
+fn access_review_status_json(subjects: &Subjects) -> Value {
     let mut access_review_status = json!({ "users": subjects.users, "groups": subjects.groups });
-    if !subjects.notes.is_empty() {
-        access_review_status["evaluationError"] = subjects.notes.join("; ").into();
+    if !subjects.listing_notes.is_empty() {
+        access_review_status["evaluationError"] = subjects.listing_notes.join("; ").into();
     }
     access_review_status
 }
@@ -316,7 +311,7 @@ mod tests {
         let subjects = Subjects {
             users: users.map(str::to_owned).into(),
             groups: ["g".to_owned()].into(),
-            notes: vec!["a".to_owned(), "b".to_owned()],
+            listing_notes: vec!["a".to_owned(), "b".to_owned()],
             ..Subjects::default()
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -337,7 +332,7 @@ mod tests {
             "user/system:serviceaccount:odd\nuser/zoe\nserviceaccount/ns/ci\ngroup/g\n"
         );
         assert_eq!(
-            access_review_status(&subjects).to_string(),
+            access_review_status_json(&subjects).to_string(),
             r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#
         );
     }

@@ -68,7 +68,7 @@ pub enum ClusterError {
 
 impl ClusterError {
     /// Returns the body of a successful response, or the error of any other.
-    pub(crate) fn check(reply: &Reply) -> Result<(), Self> {
+    pub(crate) fn check_reply_status(reply: &Reply) -> Result<(), Self> {
         let status = reply.status;
         if (200..300).contains(&status) {
             return Ok(());

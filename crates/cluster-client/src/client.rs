@@ -46,7 +46,12 @@ impl ClusterClient {
     /// Makes a client without connecting. The credential program runs with the first request.
     #[must_use]
     pub fn new(connection: ClusterConnection) -> Self {
-        let ClusterConnection { connection, exec, exec_cluster, namespace: _ } = connection;
+        let ClusterConnection {
+            service_connection: connection,
+            exec_settings: exec,
+            exec_cluster_info: exec_cluster,
+            namespace: _,
+        } = connection;
         let credential_program = exec.map(|exec| (exec, exec_cluster));
         Self { target: connection.client_target, credential_program, session: Mutex::new(None) }
     }
@@ -62,7 +67,7 @@ impl ClusterClient {
         accept: &'static str,
     ) -> ClusterFuture<'a, Result<Value, ClusterError>> {
         Box::pin(async move {
-            let request = PathRequest { accept, ..PathRequest::get(path) };
+            let request = PathRequest { accept_header: accept, ..PathRequest::get(path) };
             let reply = self.exchange(request).await?;
             parse_json(&reply, path)
         })
@@ -94,7 +99,7 @@ impl ClusterClient {
         path: &'a str,
     ) -> ClusterFuture<'a, Result<ReplyStream, ClusterError>> {
         Box::pin(async move {
-            let session = self.session(None).await?;
+            let session = self.session_with_valid_credentials(None).await?;
             let stream = session.client.open_stream(PathRequest::get(path), REQUEST_TIMEOUT).await;
             let stream = stream.map_err(ClusterError::NoResponse)?;
             let reply = Reply {
@@ -102,20 +107,20 @@ impl ClusterClient {
                 headers: Default::default(),
                 body: Default::default(),
             };
-            ClusterError::check(&reply)?;
+            ClusterError::check_reply_status(&reply)?;
             Ok(stream)
         })
     }
 
     /// Sends a request. If the server does not accept the credentials of a program, the program runs once more.
     async fn exchange(&self, request: PathRequest<'_>) -> Result<Reply, ClusterError> {
-        let session = self.session(None).await?;
+        let session = self.session_with_valid_credentials(None).await?;
         let reply = send(&session, request.clone()).await?;
-        match ClusterError::check(&reply) {
+        match ClusterError::check_reply_status(&reply) {
             Err(ClusterError::Unauthorized { .. }) if session.credential.is_some() => {
-                let renewed = self.session(Some(&session)).await?;
+                let renewed = self.session_with_valid_credentials(Some(&session)).await?;
                 let reply = send(&renewed, request).await?;
-                ClusterError::check(&reply)?;
+                ClusterError::check_reply_status(&reply)?;
                 Ok(reply)
             }
             checked => checked.map(|()| reply),
@@ -123,7 +128,10 @@ impl ClusterClient {
     }
 
     /// Returns the session, and makes a new one if there is none, if its credentials have expired, or if it is `rejected`.
-    async fn session(&self, rejected: Option<&Session>) -> Result<Session, ClusterError> {
+    async fn session_with_valid_credentials(
+        &self,
+        rejected: Option<&Session>,
+    ) -> Result<Session, ClusterError> {
         let mut current = self.session.lock().await;
         if let Some(session) = &*current {
             let is_rejected =
@@ -151,11 +159,11 @@ impl ClusterClient {
                 let credential = credential.map_err(|_| ClusterError::Unauthorized {
                     message: "the credential program did not run".to_owned(),
                 })??;
-                credential.apply_to(&mut target);
+                credential.apply_to_target(&mut target);
                 Some(credential)
             }
         };
-        let limits = Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() };
+        let limits = Limits { response_body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() };
         let client = Client::new(target, None, limits, Arc::new(NoCertificateObserver))?;
         Ok(Session { client: Arc::new(client), credential })
     }

@@ -24,7 +24,7 @@ pub enum ProgramError {
     #[error("it did not end within {} s and was stopped", .0.as_secs_f32())]
     Timeout(Duration),
     /// The program ended with an error code or by a signal.
-    #[error("it ended with {status}{}", stderr_part(.stderr))]
+    #[error("it ended with {status}{}", format_stderr_suffix(.stderr))]
     Failed {
         /// How it ended, such as `exit status: 1`.
         status: std::process::ExitStatus,
@@ -39,7 +39,7 @@ pub enum ProgramError {
     Output(#[source] io::Error),
 }
 
-fn stderr_part(stderr: &str) -> String {
+fn format_stderr_suffix(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!(" and said: {stderr}") }
 }
 
@@ -84,10 +84,10 @@ pub(crate) fn run_program(mut command: Command, limit: Duration) -> Result<Vec<u
     Ok(stdout)
 }
 
-type Output = thread::JoinHandle<io::Result<Vec<u8>>>;
+type OutputReaderThread = thread::JoinHandle<io::Result<Vec<u8>>>;
 
 /// Reads a stream up to a limit of bytes, and discards the rest.
-fn read_in_thread(stream: impl Read + Send + 'static, bytes_max: u64) -> Output {
+fn read_in_thread(stream: impl Read + Send + 'static, bytes_max: u64) -> OutputReaderThread {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let mut stream = stream.take(bytes_max);
@@ -98,7 +98,7 @@ fn read_in_thread(stream: impl Read + Send + 'static, bytes_max: u64) -> Output 
 }
 
 fn wait_for_output(
-    output: Option<Output>,
+    output: Option<OutputReaderThread>,
     deadline: Instant,
     limit: Duration,
 ) -> Result<io::Result<Vec<u8>>, ProgramError> {

@@ -53,9 +53,9 @@ impl Discovery {
         for root in ["/api", "/apis"] {
             let document = client.get_json(root, AGGREGATED).await?;
             match document.get("kind").and_then(Value::as_str) {
-                Some("APIGroupDiscoveryList") => discovery.add_aggregated(&document),
+                Some("APIGroupDiscoveryList") => discovery.add_aggregated_discovery(&document),
                 Some("APIVersions" | "APIGroupList") => {
-                    discovery.read_older_form(client, &document).await?;
+                    discovery.read_unaggregated_discovery(client, &document).await?;
                 }
                 _ => {
                     let expected = "a description of an API";
@@ -66,29 +66,30 @@ impl Discovery {
         Ok(discovery)
     }
 
-    fn add_aggregated(&mut self, document: &Value) {
+    fn add_aggregated_discovery(&mut self, document: &Value) {
         for group in items(document, "items") {
-            let name = group.get("metadata").map(|it| text(it, "name")).unwrap_or_default();
+            let name =
+                group.get("metadata").map(|it| string_member(it, "name")).unwrap_or_default();
             for version in items(group, "versions") {
-                if text(version, "freshness") == "Stale" {
-                    self.note_unavailable(&name);
+                if string_member(version, "freshness") == "Stale" {
+                    self.record_unavailable_group(&name);
                 }
                 for resource in items(version, "resources") {
-                    let names = |list: &str| text_items(resource, list);
-                    self.add(DiscoveredResource {
+                    let names = |list: &str| string_list_member(resource, list);
+                    self.add_resource(DiscoveredResource {
                         group: name.clone(),
-                        version: text(version, "version"),
-                        plural: text(resource, "resource"),
-                        singular: text(resource, "singularResource"),
+                        version: string_member(version, "version"),
+                        plural: string_member(resource, "resource"),
+                        singular: string_member(resource, "singularResource"),
                         kind: resource
                             .get("responseKind")
-                            .map(|kind| text(kind, "kind"))
+                            .map(|kind| string_member(kind, "kind"))
                             .unwrap_or_default(),
                         short_names: names("shortNames"),
-                        is_namespaced: text(resource, "scope") == "Namespaced",
+                        is_namespaced: string_member(resource, "scope") == "Namespaced",
                         verbs: names("verbs"),
                         subresources: items(resource, "subresources")
-                            .map(|subresource| text(subresource, "subresource"))
+                            .map(|subresource| string_member(subresource, "subresource"))
                             .collect(),
                     });
                 }
@@ -97,20 +98,20 @@ impl Discovery {
     }
 
     /// Reads one document for each version of each group.
-    async fn read_older_form(
+    async fn read_unaggregated_discovery(
         &mut self,
         client: &ClusterClient,
         document: &Value,
     ) -> Result<(), ClusterError> {
         let mut versions: Vec<(String, String, String)> = Vec::new();
-        for version in text_items(document, "versions") {
+        for version in string_list_member(document, "versions") {
             versions.push((format!("/api/{version}"), String::new(), version));
         }
         for group in items(document, "groups") {
-            let name = text(group, "name");
-            let preferred = group.get("preferredVersion").map(|it| text(it, "version"));
+            let name = string_member(group, "name");
+            let preferred = group.get("preferredVersion").map(|it| string_member(it, "version"));
             let mut of_group: Vec<String> =
-                items(group, "versions").map(|version| text(version, "version")).collect();
+                items(group, "versions").map(|version| string_member(version, "version")).collect();
             of_group.sort_by_key(|version| Some(version) != preferred.as_ref());
             for version in of_group {
                 versions.push((format!("/apis/{name}/{version}"), name.clone(), version));
@@ -123,7 +124,7 @@ impl Discovery {
                     return Err(error);
                 }
                 // The server of one aggregated group may be down.
-                Err(_) => self.note_unavailable(&group),
+                Err(_) => self.record_unavailable_group(&group),
             }
         }
         Ok(())
@@ -131,29 +132,29 @@ impl Discovery {
 
     fn add_resource_list(&mut self, document: &Value, group: &str, version: &str) {
         let (resources, subresources): (Vec<&Value>, Vec<&Value>) = items(document, "resources")
-            .partition(|resource| !text(resource, "name").contains('/'));
+            .partition(|resource| !string_member(resource, "name").contains('/'));
         for resource in resources {
-            let plural = text(resource, "name");
+            let plural = string_member(resource, "name");
             let own = subresources.iter().filter_map(|subresource| {
-                let name = text(subresource, "name");
+                let name = string_member(subresource, "name");
                 let (parent, name) = name.split_once('/')?;
                 (parent == plural).then(|| name.to_owned())
             });
-            self.add(DiscoveredResource {
+            self.add_resource(DiscoveredResource {
                 group: group.to_owned(),
                 version: version.to_owned(),
-                singular: text(resource, "singularName"),
-                kind: text(resource, "kind"),
-                short_names: text_items(resource, "shortNames"),
+                singular: string_member(resource, "singularName"),
+                kind: string_member(resource, "kind"),
+                short_names: string_list_member(resource, "shortNames"),
                 is_namespaced: resource.get("namespaced").and_then(Value::as_bool) == Some(true),
-                verbs: text_items(resource, "verbs"),
+                verbs: string_list_member(resource, "verbs"),
                 subresources: own.collect(),
                 plural,
             });
         }
     }
 
-    fn add(&mut self, resource: DiscoveredResource) {
+    fn add_resource(&mut self, resource: DiscoveredResource) {
         let is_known =
             |own: &DiscoveredResource| own.group == resource.group && own.plural == resource.plural;
         if !resource.plural.is_empty() && !self.resources.iter().any(is_known) {
@@ -161,7 +162,7 @@ impl Discovery {
         }
     }
 
-    fn note_unavailable(&mut self, group: &str) {
+    fn record_unavailable_group(&mut self, group: &str) {
         if !self.unavailable_groups.iter().any(|own| own == group) {
             self.unavailable_groups.push(group.to_owned());
         }
@@ -172,10 +173,10 @@ fn items<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn text(value: &Value, name: &str) -> String {
+fn string_member(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn text_items(value: &Value, name: &str) -> Vec<String> {
+fn string_list_member(value: &Value, name: &str) -> Vec<String> {
     items(value, name).filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -24,7 +24,7 @@ const INHERITED_VARIABLES: [&str; 2] = ["PATH", "HOME"];
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
     /// The program does not run to its end.
-    #[error("the credential program `{command}` provides no credentials: {error}{}", hint_part(.install_hint))]
+    #[error("the credential program `{command}` provides no credentials: {error}{}", format_install_hint_suffix(.install_hint))]
     Program {
         /// The program of the kubeconfig.
         command: String,
@@ -49,7 +49,7 @@ pub enum CredentialError {
     },
 }
 
-fn hint_part(hint: &str) -> String {
+fn format_install_hint_suffix(hint: &str) -> String {
     if hint.is_empty() { String::new() } else { format!("\n{hint}") }
 }
 
@@ -69,7 +69,7 @@ impl ExecCredential {
     }
 
     /// Sets the credentials of a target.
-    pub(crate) fn apply_to(&self, target: &mut Target) {
+    pub(crate) fn apply_to_target(&self, target: &mut Target) {
         if let Some(token) = &self.token {
             target.credentials = Credentials::Token(token.clone());
         }
@@ -106,23 +106,28 @@ pub(crate) fn run_credential_program(
         }
     }
     command.envs(settings.env.iter().map(|(name, value)| (name, value)));
-    command.env("KUBERNETES_EXEC_INFO", exec_info(settings, cluster, is_interactive).to_string());
+    command
+        .env("KUBERNETES_EXEC_INFO", exec_info_json(settings, cluster, is_interactive).to_string());
     command.stdin(if is_interactive { Stdio::inherit() } else { Stdio::null() });
     let output = run_program(command, PROGRAM_TIMEOUT).map_err(|error| {
         let (command, install_hint) = (command_name.clone(), settings.install_hint.clone());
         CredentialError::Program { command, error, install_hint }
     })?;
-    read_credential(settings, &output)
+    parse_exec_credential(settings, &output)
 }
 
 /// The description that the program gets in `KUBERNETES_EXEC_INFO`.
-fn exec_info(settings: &ExecSettings, cluster: &ExecClusterInfo, is_interactive: bool) -> Value {
+fn exec_info_json(
+    settings: &ExecSettings,
+    cluster: &ExecClusterInfo,
+    is_interactive: bool,
+) -> Value {
     let mut spec = Map::new();
     spec.insert("interactive".to_owned(), is_interactive.into());
     if settings.provide_cluster_info {
         let mut described = Map::new();
         let mut set = |name: &str, value: Value| described.insert(name.to_owned(), value);
-        set("server", cluster.server.as_str().into());
+        set("server", cluster.server_url.as_str().into());
         set("config", Value::Null);
         for (name, value) in
             [("tls-server-name", &cluster.tls_server_name), ("proxy-url", &cluster.proxy_url)]
@@ -145,7 +150,7 @@ fn exec_info(settings: &ExecSettings, cluster: &ExecClusterInfo, is_interactive:
     })
 }
 
-fn read_credential(
+fn parse_exec_credential(
     settings: &ExecSettings,
     output: &[u8],
 ) -> Result<ExecCredential, CredentialError> {

@@ -19,5 +19,5 @@ pub use client::{ClusterClient, ClusterFuture};
 pub use credential_program::ProgramError;
 pub use discovery::{DiscoveredResource, Discovery};
 pub use exec_credential::CredentialError;
-pub use list_objects::{ConvertObject, ListRevision, ListedObjects, ObjectList, list_objects};
-pub use subject_access_review::{ReviewAnswer, ask_subject_access_review};
+pub use list_objects::{ListRevision, ListedObjects, ObjectConversionFn, ObjectList, list_objects};
+pub use subject_access_review::{ReviewAnswer, post_subject_access_review};

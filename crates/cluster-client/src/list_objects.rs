@@ -39,7 +39,7 @@ pub enum ListedObjects<T> {
 }
 
 /// Converts a listed object, which has its kind and version; `None` leaves it out.
-pub type ConvertObject<'a, T> = &'a (dyn Fn(&Value) -> Option<T> + Sync);
+pub type ObjectConversionFn<'a, T> = &'a (dyn Fn(&Value) -> Option<T> + Sync);
 
 /// Lists the objects at a path, such as `/apis/rbac.authorization.k8s.io/v1/roles`. Each page is converted when it arrives, so
 /// that a long list does not stay in memory as JSON. `progress` gets the number of objects so far.
@@ -54,11 +54,11 @@ pub async fn list_objects<T: Send>(
     client: &ClusterClient,
     path: &str,
     revision: &ListRevision,
-    convert: ConvertObject<'_, T>,
+    convert: ObjectConversionFn<'_, T>,
     progress: &mut (dyn FnMut(usize) + Send),
 ) -> Result<ListedObjects<T>, ClusterError> {
     for _ in 0..=RESTARTS_MAX {
-        match list_once(client, path, revision, convert, progress).await {
+        match list_all_pages(client, path, revision, convert, progress).await {
             Ok(list) => return Ok(ListedObjects::Complete(list)),
             Err(ClusterError::Expired { .. }) => match revision {
                 ListRevision::Newest => {}
@@ -72,11 +72,11 @@ pub async fn list_objects<T: Send>(
     Err(ClusterError::Expired { message })
 }
 
-async fn list_once<T: Send>(
+async fn list_all_pages<T: Send>(
     client: &ClusterClient,
     path: &str,
     revision: &ListRevision,
-    convert: ConvertObject<'_, T>,
+    convert: ObjectConversionFn<'_, T>,
     progress: &mut (dyn FnMut(usize) + Send),
 ) -> Result<ObjectList<T>, ClusterError> {
     let mut items = Vec::new();
@@ -84,7 +84,7 @@ async fn list_once<T: Send>(
         ListRevision::Newest => format!("{path}?limit={PAGE_OBJECTS}"),
         ListRevision::Exact(revision) => format!(
             "{path}?limit={PAGE_OBJECTS}&resourceVersion={}&resourceVersionMatch=Exact",
-            query_escape(revision)
+            escape_query_text(revision)
         ),
     };
     loop {
@@ -118,7 +118,7 @@ async fn list_once<T: Send>(
             }
             token => {
                 let following =
-                    format!("{path}?limit={PAGE_OBJECTS}&continue={}", query_escape(&token));
+                    format!("{path}?limit={PAGE_OBJECTS}&continue={}", escape_query_text(&token));
                 // A server that continues with the same page would never end the list.
                 if following == next {
                     return Err(not_a_list());
@@ -130,7 +130,7 @@ async fn list_once<T: Send>(
 }
 
 /// Escapes a text for a query.
-fn query_escape(text: &str) -> String {
+fn escape_query_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -149,6 +149,6 @@ mod tests {
 
     #[test]
     fn continue_tokens_are_escaped() {
-        assert_eq!(query_escape("a+b/c=="), "a%2Bb%2Fc%3D%3D");
+        assert_eq!(escape_query_text("a+b/c=="), "a%2Bb%2Fc%3D%3D");
     }
 }

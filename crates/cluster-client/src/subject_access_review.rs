@@ -24,7 +24,7 @@ pub struct ReviewAnswer {
 /// # Errors
 ///
 /// The server does not answer, or the user may not ask reviews.
-pub async fn ask_subject_access_review(
+pub async fn post_subject_access_review(
     client: &ClusterClient,
     review: Bytes,
 ) -> Result<ReviewAnswer, ClusterError> {

@@ -4,7 +4,7 @@ use api_object::{Status, Tree};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::json_parser::{NESTING_MAX, parse_json_within};
+use crate::json_parser::{NESTING_MAX, parse_json_with_nesting_limit};
 use crate::response_format::{Format, ResponseEncoding};
 use crate::yaml_writer;
 
@@ -59,7 +59,7 @@ pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
 #[must_use]
 pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
     if (answer.body_format == Format::Yaml || answer.is_pretty)
-        && let Ok(tree) = parse_json_within(&json, RESPONSE_NESTING_MAX)
+        && let Ok(tree) = parse_json_with_nesting_limit(&json, RESPONSE_NESTING_MAX)
     {
         return encode_value(&tree.value, answer);
     }
@@ -87,7 +87,7 @@ fn encode_value<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
         Format::Yaml => {
             let mut json = Vec::new();
             write_json(&mut json, value);
-            let tree = parse_json_within(&json, RESPONSE_NESTING_MAX);
+            let tree = parse_json_with_nesting_limit(&json, RESPONSE_NESTING_MAX);
             let tree = tree.map_or(Value::Null, |tree| tree.value);
             return yaml_writer::write_yaml(&tree).into_bytes();
         }

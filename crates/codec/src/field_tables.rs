@@ -9,7 +9,7 @@
 //! JSON, and `!` a field whose zero is a value; in other fields a zero means that the field is unset.
 
 #[cfg(test)]
-mod derived_from_types;
+mod derive_table_test;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -60,9 +60,9 @@ const CONFORMED_TO_TABLE: &[(&str, &[&str])] = &[
 #[derive(Debug, Default)]
 struct FieldTables {
     messages: Vec<Message>,
-    /// By type, such as `core/v1.Pod`.
+    /// The messages by the name of their type, such as `core/v1.Pod`.
     message_ids_by_type: HashMap<&'static str, MessageId>,
-    /// By group, version and kind.
+    /// The messages by group, version and kind.
     message_ids_by_kind: HashMap<(&'static str, &'static str, &'static str), MessageId>,
 }
 
@@ -173,7 +173,7 @@ impl FieldTables {
         let mut words = line.split(' ');
         let (number, name, type_name) = (words.next()?, words.next()?, words.next()?);
         let number = if number == "-" { 0 } else { number.parse().ok()? };
-        let (type_name, keeps_zero) = match type_name.strip_suffix('!') {
+        let (type_name, keeps_zero_value) = match type_name.strip_suffix('!') {
             Some(type_name) => (type_name, true),
             None => (type_name, false),
         };
@@ -186,7 +186,7 @@ impl FieldTables {
         } else {
             FieldType::One(self.parse_value_type(type_name)?)
         };
-        Some(Field { protobuf_number: number, name, field_type, keeps_zero })
+        Some(Field { protobuf_number: number, name, field_type, keeps_zero_value })
     }
 
     fn parse_value_type(&self, name: &str) -> Option<ValueType> {

@@ -25,7 +25,7 @@ pub(crate) struct Field {
     pub(crate) field_type: FieldType,
     /// Whether a zero in protobuf counts as a value, because Kubernetes writes it to JSON. For all other
     /// fields a zero means that the field is unset.
-    pub(crate) keeps_zero: bool,
+    pub(crate) keeps_zero_value: bool,
 }
 
 /// The type of a field.

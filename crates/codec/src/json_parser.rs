@@ -43,11 +43,14 @@ pub struct JsonError {
 ///
 /// The bytes are not JSON, not UTF-8, or nested too deeply.
 pub fn parse_json(bytes: &[u8]) -> Result<ParsedJson, JsonError> {
-    parse_json_within(bytes, NESTING_MAX)
+    parse_json_with_nesting_limit(bytes, NESTING_MAX)
 }
 
 /// Parses one value with the given limit on nesting.
-pub(crate) fn parse_json_within(bytes: &[u8], nesting_max: usize) -> Result<ParsedJson, JsonError> {
+pub(crate) fn parse_json_with_nesting_limit(
+    bytes: &[u8],
+    nesting_max: usize,
+) -> Result<ParsedJson, JsonError> {
     let (open, findings) = (Vec::new(), StrictFindings::default());
     let mut reader = JsonReader {
         json_bytes: bytes,
@@ -59,7 +62,7 @@ pub(crate) fn parse_json_within(bytes: &[u8], nesting_max: usize) -> Result<Pars
     let value = reader.read_value()?;
     match reader.peek_token() {
         None => Ok(ParsedJson { value, duplicate_fields: reader.duplicate_fields.into_vec() }),
-        Some(_) => Err(reader.invalid_character("after top-level value")),
+        Some(_) => Err(reader.invalid_character_error("after top-level value")),
     }
 }
 
@@ -105,7 +108,7 @@ impl JsonReader<'_> {
     fn begin_value(&mut self) -> Result<Option<Value>, JsonError> {
         match self.peek_token() {
             Some(b'[') => {
-                self.consume_opening()?;
+                self.consume_opening_bracket()?;
                 if self.consume_byte(b']') {
                     return Ok(Some(Value::Array(Vec::new())));
                 }
@@ -113,7 +116,7 @@ impl JsonReader<'_> {
                 Ok(None)
             }
             Some(b'{') => {
-                self.consume_opening()?;
+                self.consume_opening_bracket()?;
                 if self.consume_byte(b'}') {
                     return Ok(Some(Value::Object(Map::new())));
                 }
@@ -126,7 +129,7 @@ impl JsonReader<'_> {
             Some(b't') => self.read_literal(b"true", Value::Bool(true)),
             Some(b'f') => self.read_literal(b"false", Value::Bool(false)),
             Some(b'n') => self.read_literal(b"null", Value::Null),
-            _ => Err(self.invalid_character("looking for beginning of value")),
+            _ => Err(self.invalid_character_error("looking for beginning of value")),
         }
     }
 
@@ -158,7 +161,7 @@ impl JsonReader<'_> {
                 return Ok(None);
             }
             if !self.consume_byte(closing) {
-                return Err(self.invalid_character(match closing {
+                return Err(self.invalid_character_error(match closing {
                     b'}' => "after object key:value pair",
                     _ => "after array element",
                 }));
@@ -193,7 +196,7 @@ impl JsonReader<'_> {
         self.duplicate_fields.push(StrictFinding::DuplicateField(path));
     }
 
-    fn consume_opening(&mut self) -> Result<(), JsonError> {
+    fn consume_opening_bracket(&mut self) -> Result<(), JsonError> {
         if self.open_collections.len() >= self.nesting_max {
             return Err(self.error(&format!("exceeded max depth of {}", self.nesting_max)));
         }
@@ -205,12 +208,16 @@ impl JsonReader<'_> {
     fn read_member_name(&mut self) -> Result<String, JsonError> {
         match self.peek_token() {
             Some(b'"') => {}
-            _ => return Err(self.invalid_character("looking for beginning of object key string")),
+            _ => {
+                return Err(
+                    self.invalid_character_error("looking for beginning of object key string")
+                );
+            }
         }
         let name = self.read_string()?;
         match self.consume_byte(b':') {
             true => Ok(name),
-            false => Err(self.invalid_character("after object key")),
+            false => Err(self.invalid_character_error("after object key")),
         }
     }
 
@@ -281,7 +288,7 @@ impl JsonReader<'_> {
     }
 
     /// The error about the next character, or about the end of the text.
-    fn invalid_character(&mut self, place: &str) -> JsonError {
+    fn invalid_character_error(&mut self, place: &str) -> JsonError {
         match self.peek_token() {
             None => self.error(END_OF_INPUT),
             Some(byte) => {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::encode::{RESPONSE_NESTING_MAX, write_pretty_json};
-use crate::json_parser::parse_json_within;
+use crate::json_parser::parse_json_with_nesting_limit;
 use crate::response_format::{Format, MetaVersion, ResponseEncoding};
 use crate::table::{ListMetadata, TableColumn, write_list_head, write_table_head};
 use crate::yaml_writer;
@@ -18,11 +18,11 @@ const ITEM_INDENT: &[u8] = b"    ";
 /// [`write_list_item`](Self::write_list_item), [`write_list_end`](Self::write_list_end).
 #[derive(Debug)]
 pub struct ListWriter {
-    layout: ListLayout,
+    list_layout: ListLayout,
     /// Compact JSON from the opening brace up to the member of the items.
     list_head: Vec<u8>,
     /// The member of the items: `items` or `rows`.
-    items_member: &'static str,
+    items_member_name: &'static str,
     has_written_items: bool,
 }
 
@@ -45,9 +45,9 @@ impl ListWriter {
         let mut head = Vec::new();
         write_list_head(api_version, kind, metadata, &mut head);
         Self {
-            layout: ListLayout::of(encoding),
+            list_layout: ListLayout::of(encoding),
             list_head: head,
-            items_member: "items",
+            items_member_name: "items",
             has_written_items: false,
         }
     }
@@ -63,20 +63,20 @@ impl ListWriter {
         let mut head = Vec::new();
         write_table_head(version, metadata, Some(columns), &mut head);
         Self {
-            layout: ListLayout::of(encoding),
+            list_layout: ListLayout::of(encoding),
             list_head: head,
-            items_member: "rows",
+            items_member_name: "rows",
             has_written_items: false,
         }
     }
 
     /// Writes everything before the items.
     pub fn write_list_start(&mut self, out: &mut Vec<u8>) {
-        match self.layout {
+        match self.list_layout {
             ListLayout::CompactJson => {
                 out.extend_from_slice(&self.list_head);
                 out.extend_from_slice(b",\"");
-                out.extend_from_slice(self.items_member.as_bytes());
+                out.extend_from_slice(self.items_member_name.as_bytes());
                 out.extend_from_slice(b"\":[");
             }
             ListLayout::PrettyJson => {
@@ -85,7 +85,7 @@ impl ListWriter {
                 // The closing brace and the line feed before it follow after the items.
                 out.truncate(out.len().saturating_sub(2).max(begin));
                 out.extend_from_slice(b",\n  \"");
-                out.extend_from_slice(self.items_member.as_bytes());
+                out.extend_from_slice(self.items_member_name.as_bytes());
                 out.extend_from_slice(b"\": [");
             }
             ListLayout::Yaml => self.write_yaml_members(out, |name, member| name < member),
@@ -94,7 +94,7 @@ impl ListWriter {
 
     /// Writes an item, which `write` appends as compact JSON. If `write` fails, the item is left out.
     pub fn write_list_item(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> bool) {
-        if self.layout == ListLayout::CompactJson {
+        if self.list_layout == ListLayout::CompactJson {
             let before = out.len();
             if self.has_written_items {
                 out.push(b',');
@@ -109,8 +109,9 @@ impl ListWriter {
         if !write(&mut json) {
             return;
         }
-        let parsed = parse_json_within(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value);
-        match self.layout {
+        let parsed =
+            parse_json_with_nesting_limit(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value);
+        match self.list_layout {
             ListLayout::CompactJson | ListLayout::PrettyJson => {
                 out.extend_from_slice(if self.has_written_items { b",\n" } else { b"\n" });
                 out.extend_from_slice(ITEM_INDENT);
@@ -130,7 +131,7 @@ impl ListWriter {
             }
             ListLayout::Yaml => {
                 if !self.has_written_items {
-                    out.extend_from_slice(self.items_member.as_bytes());
+                    out.extend_from_slice(self.items_member_name.as_bytes());
                     out.extend_from_slice(b":\n");
                 }
                 let item = Value::Array(vec![parsed.unwrap_or_default()]);
@@ -142,13 +143,13 @@ impl ListWriter {
 
     /// Writes everything after the items.
     pub fn write_list_end(&mut self, out: &mut Vec<u8>) {
-        match (self.layout, self.has_written_items) {
+        match (self.list_layout, self.has_written_items) {
             (ListLayout::CompactJson, _) => out.extend_from_slice(b"]}\n"),
             (ListLayout::PrettyJson, true) => out.extend_from_slice(b"\n  ]\n}\n"),
             (ListLayout::PrettyJson, false) => out.extend_from_slice(b"]\n}\n"),
             (ListLayout::Yaml, has_items) => {
                 if !has_items {
-                    out.extend_from_slice(self.items_member.as_bytes());
+                    out.extend_from_slice(self.items_member_name.as_bytes());
                     out.extend_from_slice(b": []\n");
                 }
                 self.write_yaml_members(out, |name, member| name > member);
@@ -158,7 +159,8 @@ impl ListWriter {
 
     fn list_head_members(&self) -> Map<String, Value> {
         let json = [self.list_head.as_slice(), b"}"].concat();
-        match parse_json_within(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value) {
+        match parse_json_with_nesting_limit(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value)
+        {
             Ok(Value::Object(members)) => members,
             Ok(_) | Err(_) => Map::new(),
         }
@@ -167,7 +169,7 @@ impl ListWriter {
     /// Writes the members of the head that come before or after the items, because YAML sorts them.
     fn write_yaml_members(&self, out: &mut Vec<u8>, is_wanted: impl Fn(&str, &str) -> bool) {
         let mut members = self.list_head_members();
-        members.retain(|name, _| is_wanted(name, self.items_member));
+        members.retain(|name, _| is_wanted(name, self.items_member_name));
         if !members.is_empty() {
             out.extend_from_slice(yaml_writer::write_yaml(&Value::Object(members)).as_bytes());
         }

@@ -193,7 +193,7 @@ impl ProtobufObjectReader {
         let name = field.name;
         self.charge_name_bytes(name)?;
         let found = self.read_value(content, value_type, name, depth)?;
-        match found.filter(|value| field.keeps_zero || !is_zero(value, value_type)) {
+        match found.filter(|value| field.keeps_zero_value || !is_zero(value, value_type)) {
             Some(value) => tree.insert(name.to_owned(), value),
             None => tree.shift_remove(name),
         };
@@ -385,7 +385,7 @@ impl ProtobufObjectReader {
         }
         self.charge_json_bytes(raw.len())?;
         let nesting_max = NESTING_MAX.saturating_sub(depth);
-        let parsed = json_parser::parse_json_within(raw, nesting_max);
+        let parsed = json_parser::parse_json_with_nesting_limit(raw, nesting_max);
         Ok(Some(parsed.map_err(|_| ProtobufError::Json(name))?.value))
     }
 
@@ -410,11 +410,13 @@ impl ProtobufObjectReader {
 
     /// Counts the bytes of a scalar in JSON, without escapes.
     fn charge_scalar_bytes(&mut self, value: &Value) -> Result<(), ProtobufError> {
-        self.charge_json_bytes(value.as_str().map_or(1, |text| escaped_len(text) + "\"\"".len()))
+        self.charge_json_bytes(
+            value.as_str().map_or(1, |text| escaped_json_len(text) + "\"\"".len()),
+        )
     }
 
     fn charge_name_bytes(&mut self, name: &str) -> Result<(), ProtobufError> {
-        self.charge_json_bytes(escaped_len(name) + "\"\":,".len())
+        self.charge_json_bytes(escaped_json_len(name) + "\"\":,".len())
     }
 
     fn charge_json_bytes(&mut self, n_bytes: usize) -> Result<(), ProtobufError> {
@@ -425,7 +427,7 @@ impl ProtobufObjectReader {
 }
 
 /// The length of a text in JSON, or a little more.
-fn escaped_len(text: &str) -> usize {
+fn escaped_json_len(text: &str) -> usize {
     let escape_bytes = |byte: u8| match byte {
         0..0x20 => "u0000".len(),
         b'"' | b'\\' => 1,

@@ -93,7 +93,7 @@ pub fn splice_resource_version(
     type_meta: IncludeTypeMeta,
     out: &mut Vec<u8>,
 ) -> Result<(), MalformedStoredObject> {
-    StoredLayout::parse(stored)?.write_with_version(resource_version, type_meta, out);
+    StoredLayout::parse(stored)?.write_with_resource_version(resource_version, type_meta, out);
     Ok(())
 }
 
@@ -102,9 +102,9 @@ pub fn splice_resource_version(
 #[derive(Debug, Default)]
 pub struct ObjectSplicer {
     /// The last object up to the opening brace of its metadata.
-    beginning: Vec<u8>,
+    last_object_start: Vec<u8>,
     /// The bytes of `beginning` before `metadata`.
-    type_meta_bytes: usize,
+    type_meta_len: usize,
 }
 
 impl ObjectSplicer {
@@ -120,21 +120,21 @@ impl ObjectSplicer {
         type_meta: IncludeTypeMeta,
         out: &mut Vec<u8>,
     ) -> Result<(), MalformedStoredObject> {
-        let known = stored.strip_prefix(self.beginning.as_slice());
-        let layout = match (known, self.beginning.get(..self.type_meta_bytes)) {
-            (Some(rest), Some(type_meta)) if self.type_meta_bytes > 0 => {
+        let known = stored.strip_prefix(self.last_object_start.as_slice());
+        let layout = match (known, self.last_object_start.get(..self.type_meta_len)) {
+            (Some(rest), Some(type_meta)) if self.type_meta_len > 0 => {
                 StoredLayout { type_meta, metadata_and_rest: rest }
             }
             _ => {
                 let layout = StoredLayout::parse(stored)?;
                 let beginning_bytes = stored.len() - layout.metadata_and_rest.len();
-                self.beginning.clear();
-                self.beginning.extend(stored.iter().take(beginning_bytes));
-                self.type_meta_bytes = layout.type_meta.len();
+                self.last_object_start.clear();
+                self.last_object_start.extend(stored.iter().take(beginning_bytes));
+                self.type_meta_len = layout.type_meta.len();
                 layout
             }
         };
-        layout.write_with_version(resource_version, type_meta, out);
+        layout.write_with_resource_version(resource_version, type_meta, out);
         Ok(())
     }
 }
@@ -182,7 +182,7 @@ impl<'s> StoredLayout<'s> {
         Ok(Self { type_meta, metadata_and_rest: rest })
     }
 
-    fn write_with_version(
+    fn write_with_resource_version(
         &self,
         resource_version: u64,
         type_meta: IncludeTypeMeta,

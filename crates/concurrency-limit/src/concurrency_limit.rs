@@ -33,7 +33,7 @@ pub struct Permit {
 
 /// Why no permit is free. The texts are those for calls to a webhook; other callers write their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Busy {
+pub enum LimitReached {
     /// All permits are in use.
     #[error(
         "{permits_max} calls to the webhook are in flight, which is the limit; try again later"
@@ -55,11 +55,11 @@ pub enum Busy {
 impl ConcurrencyLimit {
     /// Makes a limit with this number of permits, at most half of them, rounded up, for one user.
     pub fn new(permits_max: usize) -> Self {
-        Self::with_limit_per_user(permits_max, permits_max.div_ceil(2))
+        Self::new_with_limit_per_user(permits_max, permits_max.div_ceil(2))
     }
 
     /// Makes a limit with this number of permits, and this number of them for one user, at least one.
-    pub fn with_limit_per_user(permits_max: usize, permits_per_user_max: usize) -> Self {
+    pub fn new_with_limit_per_user(permits_max: usize, permits_per_user_max: usize) -> Self {
         let permits_per_user_max = permits_per_user_max.max(1);
         Self { permits_max, permits_per_user_max, permits_in_use: Mutex::default() }
     }
@@ -77,30 +77,34 @@ impl ConcurrencyLimit {
     /// Acquires a permit for a user, without waiting. Anonymous requests have a user name too.
     ///
     /// # Errors
-    /// [`Busy`] if all permits, or all permits of the user, are in use. The total limit is reported first.
-    pub fn acquire(self: &Arc<Self>, user: &str) -> Result<Permit, Busy> {
-        self.acquire_many(user, 1)
+    /// [`LimitReached`] if all permits, or all permits of the user, are in use. The total limit is reported first.
+    pub fn acquire_permit(self: &Arc<Self>, user: &str) -> Result<Permit, LimitReached> {
+        self.acquire_permits(user, 1)
     }
 
     /// Acquires several permits at once, such as one for each byte of a body.
     ///
     /// # Errors
-    /// [`Busy`] if fewer permits are free, in total or for the user. The total limit is reported first.
-    pub fn acquire_many(self: &Arc<Self>, user: &str, n_permits: usize) -> Result<Permit, Busy> {
+    /// [`LimitReached`] if fewer permits are free, in total or for the user. The total limit is reported first.
+    pub fn acquire_permits(
+        self: &Arc<Self>,
+        user: &str,
+        n_permits: usize,
+    ) -> Result<Permit, LimitReached> {
         let mut in_use = self.lock();
         if in_use.n_permits.saturating_add(n_permits) > self.permits_max {
-            return Err(Busy::Total { permits_max: self.permits_max });
+            return Err(LimitReached::Total { permits_max: self.permits_max });
         }
         let n_of_user = in_use.n_permits_by_user.get(user).copied().unwrap_or_default();
         if n_of_user.saturating_add(n_permits) > self.permits_per_user_max {
-            return Err(Busy::User { permits_max: self.permits_per_user_max });
+            return Err(LimitReached::User { permits_max: self.permits_per_user_max });
         }
         Ok(self.add_permits(&mut in_use, user, n_permits))
     }
 
     /// Acquires permits even if none is free, for a request that must not be refused. They count against the limits
     /// of all other requests.
-    pub fn acquire_exempt(self: &Arc<Self>, user: &str, n_permits: usize) -> Permit {
+    pub fn acquire_permits_beyond_limit(self: &Arc<Self>, user: &str, n_permits: usize) -> Permit {
         self.add_permits(&mut self.lock(), user, n_permits)
     }
 
@@ -119,7 +123,7 @@ impl ConcurrencyLimit {
         Permit { concurrency_limit: Arc::clone(self), user, n_permits }
     }
 
-    fn remove(&self, user: &str, n_permits: usize) {
+    fn release_permits(&self, user: &str, n_permits: usize) {
         let mut in_use = self.lock();
         in_use.n_permits = in_use.n_permits.saturating_sub(n_permits);
         if let Some(n_of_user) = in_use.n_permits_by_user.get_mut(user) {
@@ -139,20 +143,21 @@ impl ConcurrencyLimit {
 impl Permit {
     /// Acquires the missing permits, so that this value holds at least `n_permits`.
     ///
-    /// # Errors [`Busy`] if fewer permits are free, in total or for the user. The value is then unchanged.
-    pub fn grow_to(&mut self, n_permits: usize) -> Result<(), Busy> {
+    /// # Errors
+    /// [`LimitReached`] if fewer permits are free, in total or for the user. The value is then unchanged.
+    pub fn grow_permit_to(&mut self, n_permits: usize) -> Result<(), LimitReached> {
         let missing = n_permits.saturating_sub(self.n_permits);
         if missing > 0 {
-            let more = self.concurrency_limit.acquire_many(&self.user, missing)?;
+            let more = self.concurrency_limit.acquire_permits(&self.user, missing)?;
             self.merge_permit(more);
         }
         Ok(())
     }
 
     /// Grows as [`Self::grow_to`] does, even if no permit is free, for a request that must not be refused.
-    pub fn grow_exempt_to(&mut self, n_permits: usize) {
+    pub fn grow_permit_beyond_limit(&mut self, n_permits: usize) {
         let missing = n_permits.saturating_sub(self.n_permits);
-        let more = self.concurrency_limit.acquire_exempt(&self.user, missing);
+        let more = self.concurrency_limit.acquire_permits_beyond_limit(&self.user, missing);
         self.merge_permit(more);
     }
 
@@ -162,17 +167,17 @@ impl Permit {
     }
 
     /// Releases the permits beyond `n_permits`.
-    pub fn shrink_to(&mut self, n_permits: usize) {
+    pub fn shrink_permit_to(&mut self, n_permits: usize) {
         let excess = self.n_permits.saturating_sub(n_permits);
         if excess > 0 {
             self.n_permits = n_permits;
-            self.concurrency_limit.remove(&self.user, excess);
+            self.concurrency_limit.release_permits(&self.user, excess);
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.concurrency_limit.remove(&self.user, self.n_permits);
+        self.concurrency_limit.release_permits(&self.user, self.n_permits);
     }
 }

@@ -22,14 +22,14 @@ use std::task::{Context, Poll, Waker};
 pub struct FairCpuScheduler {
     slots_max: usize,
     slots_per_user_max: usize,
-    state: Mutex<SchedulerState>,
+    scheduler_state: Mutex<SchedulerState>,
 }
 
 #[derive(Debug, Default)]
 struct SchedulerState {
     n_running_operations: usize,
     /// Users without a running or waiting operation have no entry.
-    users: HashMap<Arc<str>, UserOperations>,
+    operations_by_user: HashMap<Arc<str>, UserOperations>,
     /// The users with waiting operations; the first gets the next slot.
     waiting_users: VecDeque<Arc<str>>,
 }
@@ -40,11 +40,11 @@ struct UserOperations {
     waiters: VecDeque<Arc<Waiter>>,
 }
 
-/// One operation that waits.
+/// One operation that waits for a CPU slot.
 #[derive(Debug)]
 struct Waiter {
     has_run_before: bool,
-    state: Mutex<WaiterState>,
+    waiter_state: Mutex<WaiterState>,
 }
 
 #[derive(Debug, Default)]
@@ -55,13 +55,13 @@ struct WaiterState {
 
 impl Waiter {
     fn lock(&self) -> MutexGuard<'_, WaiterState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiter_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The right to occupy a CPU. Dropping it gives the slot to the next operation.
 #[derive(Debug)]
-#[must_use = "a turn that is dropped at once limits nothing"]
+#[must_use = "a CPU slot that is dropped at once limits nothing"]
 pub struct CpuSlot {
     scheduler: Arc<FairCpuScheduler>,
     user: Arc<str>,
@@ -81,7 +81,11 @@ impl FairCpuScheduler {
     /// Creates a scheduler with `slots_max` slots. One user has at most half of them, rounded up.
     pub fn new(slots_max: usize) -> Self {
         let slots_max = slots_max.max(1);
-        Self { slots_max, slots_per_user_max: slots_max.div_ceil(2), state: Mutex::default() }
+        Self {
+            slots_max,
+            slots_per_user_max: slots_max.div_ceil(2),
+            scheduler_state: Mutex::default(),
+        }
     }
 
     /// Waits for a CPU slot for an operation of a user. The caller says whether the operation has run before.
@@ -95,20 +99,20 @@ impl FairCpuScheduler {
     }
 
     fn lock(&self) -> MutexGuard<'_, SchedulerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.scheduler_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a slot if one is free; otherwise enqueues a waiter and returns it.
     fn take_slot_or_enqueue(&self, user: &Arc<str>, has_run_before: bool) -> Option<Arc<Waiter>> {
         let mut state = self.lock();
         let is_free = state.n_running_operations < self.slots_max;
-        let own = state.users.entry(Arc::clone(user)).or_default();
+        let own = state.operations_by_user.entry(Arc::clone(user)).or_default();
         if is_free && own.n_running_operations < self.slots_per_user_max {
             own.n_running_operations += 1;
             state.n_running_operations += 1;
             return None;
         }
-        let waiter = Arc::new(Waiter { has_run_before, state: Mutex::default() });
+        let waiter = Arc::new(Waiter { has_run_before, waiter_state: Mutex::default() });
         let idx = match has_run_before {
             true => own.waiters.iter().take_while(|other| other.has_run_before).count(),
             false => own.waiters.len(),
@@ -124,7 +128,7 @@ impl FairCpuScheduler {
     fn release_slot(&self, user: &Arc<str>) {
         let mut state = self.lock();
         state.n_running_operations = state.n_running_operations.saturating_sub(1);
-        if let Some(own) = state.users.get_mut(user) {
+        if let Some(own) = state.operations_by_user.get_mut(user) {
             own.n_running_operations = own.n_running_operations.saturating_sub(1);
         }
         state.remove_user_if_idle(user);
@@ -139,7 +143,7 @@ impl FairCpuScheduler {
         while state.n_running_operations < self.slots_max && n_users > 0 {
             n_users -= 1;
             let Some(user) = state.waiting_users.pop_front() else { break };
-            let Some(own) = state.users.get_mut(&user) else { continue };
+            let Some(own) = state.operations_by_user.get_mut(&user) else { continue };
             if own.n_running_operations < self.slots_per_user_max
                 && let Some(waiter) = own.waiters.pop_front()
             {
@@ -164,7 +168,7 @@ impl FairCpuScheduler {
             self.release_slot(user);
             return;
         }
-        if let Some(own) = state.users.get_mut(user) {
+        if let Some(own) = state.operations_by_user.get_mut(user) {
             own.waiters.retain(|other| !Arc::ptr_eq(other, waiter));
             if own.waiters.is_empty() {
                 state.waiting_users.retain(|other| other != user);
@@ -176,18 +180,20 @@ impl FairCpuScheduler {
     #[cfg(test)]
     fn is_idle(&self) -> bool {
         let state = self.lock();
-        state.n_running_operations == 0 && state.users.is_empty() && state.waiting_users.is_empty()
+        state.n_running_operations == 0
+            && state.operations_by_user.is_empty()
+            && state.waiting_users.is_empty()
     }
 }
 
 impl SchedulerState {
     fn remove_user_if_idle(&mut self, user: &Arc<str>) {
         if self
-            .users
+            .operations_by_user
             .get(user)
             .is_some_and(|own| own.n_running_operations == 0 && own.waiters.is_empty())
         {
-            self.users.remove(user);
+            self.operations_by_user.remove(user);
         }
     }
 }
@@ -227,7 +233,7 @@ impl CpuSlot {
     pub fn is_another_user_waiting(&self) -> bool {
         let state = self.scheduler.lock();
         state.waiting_users.iter().filter(|user| **user != self.user).any(|user| {
-            let own = state.users.get(user);
+            let own = state.operations_by_user.get(user);
             own.is_some_and(|own| own.n_running_operations < self.scheduler.slots_per_user_max)
         })
     }

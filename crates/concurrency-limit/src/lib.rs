@@ -3,26 +3,26 @@
 //!
 //! One user holds at most half of the permits, rounded up, unless the caller chooses another number, so with two or more
 //! permits the requests of one user leave some for others. Acquiring a permit never waits: a caller gets a [`Permit`] or
-//! [`Busy`] at once.
+//! [`LimitReached`] at once.
 //!
-//! INVARIANT: [`Busy`] is a state of this server, not of the webhook. The client gets 429 and `Retry-After`, whatever the
+//! INVARIANT: [`LimitReached`] is a state of this server, not of the webhook. The client gets 429 and `Retry-After`, whatever the
 //! failure policy of the webhook is.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use concurrency_limit::{Busy, ConcurrencyLimit};
+//! use concurrency_limit::{LimitReached, ConcurrencyLimit};
 //!
 //! let limit = Arc::new(ConcurrencyLimit::new(3));
 //! let first = limit.acquire("jane")?;
 //! let second = limit.acquire("jane")?;
-//! assert_eq!(limit.acquire("jane").err(), Some(Busy::User { permits_max: 2 }));
+//! assert_eq!(limit.acquire("jane").err(), Some(LimitReached::User { permits_max: 2 }));
 //! let third = limit.acquire("joe")?;
-//! assert_eq!(limit.acquire("ada").err(), Some(Busy::Total { permits_max: 3 }));
+//! assert_eq!(limit.acquire("ada").err(), Some(LimitReached::Total { permits_max: 3 }));
 //! drop(first);
 //! assert!(limit.acquire("ada").is_ok());
 //! # drop((second, third));
-//! # Ok::<(), Busy>(())
+//! # Ok::<(), LimitReached>(())
 //! ```
 //!
 //! Operations that occupy a CPU for long wait for a [`CpuSlot`] instead. Waiting users get the free CPU slots in
@@ -36,5 +36,5 @@
 mod concurrency_limit;
 mod fair_cpu_scheduler;
 
-pub use concurrency_limit::{Busy, ConcurrencyLimit, Permit};
+pub use concurrency_limit::{ConcurrencyLimit, LimitReached, Permit};
 pub use fair_cpu_scheduler::{CpuSlot, CpuSlotFuture, FairCpuScheduler, LongComputationFlag};

@@ -55,7 +55,7 @@ impl FileKind {
             return Some(Self::AbacPolicy);
         }
         let (api_version, kind) =
-            (value_after_key(&text, "apiVersion"), value_after_key(&text, "kind"));
+            (text_after_key(&text, "apiVersion"), text_after_key(&text, "kind"));
         let group = api_version.map(|version| version.split('/').next().unwrap_or_default());
         if group == Some(abac::GROUP) {
             return Some(Self::AbacPolicy);
@@ -86,12 +86,12 @@ impl FileKind {
             ("externalAuthorizationHooks", Self::HookConfiguration),
             ("clusters", Self::Kubeconfig),
         ];
-        by_field.into_iter().find_map(|(name, kind)| value_after_key(&text, name).map(|_| kind))
+        by_field.into_iter().find_map(|(name, kind)| text_after_key(&text, name).map(|_| kind))
     }
 }
 
 /// Finds the text after the first key of this name, in YAML or JSON and at any depth.
-fn value_after_key<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+fn text_after_key<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.match_indices(name).find_map(|(at, _)| {
         let (before, rest) = (text.get(..at)?, text.get(at + name.len()..)?);
         let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
@@ -168,7 +168,8 @@ mod tests {
                 Some(Manifest),
             ),
         ] {
-            let found = FileKind::detect_file_kind(&Source { name: "-", bytes: text.as_bytes() });
+            let found =
+                FileKind::detect_file_kind(&Source { name: "-", file_bytes: text.as_bytes() });
             assert_eq!(found, want, "{text}");
         }
     }

@@ -42,16 +42,23 @@ fn root_schema(root: &'static ObjectSchema) -> Value {
 }
 
 fn object_schema(object: &'static ObjectSchema) -> Map<String, Value> {
-    let properties: Map<String, Value> =
-        object.fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
-    let required: Vec<&str> =
-        object.fields.iter().filter(|field| field.is_required).map(|field| field.name).collect();
+    let properties: Map<String, Value> = object
+        .field_schemas
+        .iter()
+        .map(|field| (field.name.to_owned(), field_schema(field)))
+        .collect();
+    let required: Vec<&str> = object
+        .field_schemas
+        .iter()
+        .filter(|field| field.is_required)
+        .map(|field| field.name)
+        .collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));
     schema.insert("additionalProperties".to_owned(), json!(false));
     schema.insert("required".to_owned(), json!(required));
     schema.insert("properties".to_owned(), Value::Object(properties));
-    let rules = rules_between_fields(object);
+    let rules = cross_field_rules(object);
     if !rules.is_empty() {
         schema.insert("allOf".to_owned(), Value::Array(rules));
     }
@@ -99,7 +106,7 @@ fn field_schema(field: &'static FieldSchema) -> Value {
             // The key of an entry is its name.
             let is_required = |field: &&FieldSchema| field.is_required && field.name != "name";
             let required: Vec<&str> =
-                item.fields.iter().filter(is_required).map(|field| field.name).collect();
+                item.field_schemas.iter().filter(is_required).map(|field| field.name).collect();
             map_item.insert("required".to_owned(), json!(required));
             let list = json!({ "type": "array", "minItems": items_min, "items": list_item });
             let map = json!({
@@ -141,7 +148,7 @@ fn text_rule_keyword(rule: &TextRule, field: &FieldSchema) -> (&'static str, Val
 }
 
 /// Returns the rules about several fields of one object, which the table of fields can not express.
-fn rules_between_fields(object: &ObjectSchema) -> Vec<Value> {
+fn cross_field_rules(object: &ObjectSchema) -> Vec<Value> {
     let when = |field: &str, value: &str, then: Value, otherwise: Value| {
         let condition = json!({ "required": [field], "properties": { field: { "const": value } } });
         json!({ "if": condition, "then": then, "else": otherwise })

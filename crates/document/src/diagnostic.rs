@@ -7,13 +7,13 @@ use field_errors::FieldError;
 use crate::schema_check::DecodeProblem;
 use crate::source::{LineIndex, SourcePosition, Span};
 
-/// One fault of a file.
+/// One fault of a file, with its position and a hint for the author.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     /// The fault in Kubernetes' words.
     pub fault: Fault,
     /// The name of the file, as in [`Source::name`](crate::Source::name).
-    pub file: String,
+    pub file_name: String,
     /// Position of the value at fault. A missing value has the position of the object that lacks
     /// it.
     pub position: SourcePosition,
@@ -97,7 +97,7 @@ pub struct Warning {
     /// The text of the warning.
     pub message: String,
     /// The name of the file, as in [`Source::name`](crate::Source::name).
-    pub file: String,
+    pub file_name: String,
     /// Position of the value in question.
     pub position: SourcePosition,
     /// The change that removes the warning.
@@ -252,13 +252,13 @@ impl SpannedFault {
             message: note.message,
             line: note.line,
             column: note.column,
-            position: lines.position(note.span),
+            position: lines.position_of_span(note.span),
             hint: note.hint,
         });
         Diagnostic {
             fault: self.fault,
-            file: file.to_owned(),
-            position: lines.position(self.span),
+            file_name: file.to_owned(),
+            position: lines.position_of_span(self.span),
             hint: self.hint,
             expression_issues: notes.collect(),
         }
@@ -284,8 +284,8 @@ impl SpannedWarning {
             code: self.code,
             field: self.field,
             message: self.message,
-            file: file.to_owned(),
-            position: lines.position(self.span),
+            file_name: file.to_owned(),
+            position: lines.position_of_span(self.span),
             hint: self.hint,
         }
     }

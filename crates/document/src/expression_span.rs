@@ -14,7 +14,7 @@ pub fn expression_span(
 ) -> Span {
     let expression = text.as_str().get(expression_start..).unwrap_or_default();
     let offset = expression_start + offset_of_line_and_column(expression, line, column);
-    let start = text.file_offset(offset).unwrap_or(value_span.start);
+    let start = text.to_file_offset(offset).unwrap_or(value_span.start);
     let width = text.as_str().get(offset..).and_then(|rest| rest.chars().next());
     Span::new(start, start + width.map_or(0, char::len_utf8))
 }

@@ -58,7 +58,7 @@ pub fn hint_for_bad_duration(text: &str) -> Option<String> {
 
 /// Returns a hint for a value that does not have the type of its field.
 pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> Option<String> {
-    let written = text.get(node.span.start..node.span.end).unwrap_or_default();
+    let written = text.get(node.span.start..node.span.end_offset).unwrap_or_default();
     let is_short = written.len() <= VALUE_BYTES_MAX;
     match (field_type, &node.value) {
         (FieldType::Duration { .. }, Value::Number(_)) if is_short => {

@@ -37,9 +37,9 @@ pub fn parse_json(text: &str) -> Result<Node, JsonError> {
 #[derive(Debug)]
 pub struct JsonWithUnreadItems {
     /// The value, with an empty list for `items`.
-    pub root: Node,
+    pub root_node: Node,
     /// Offset of the bracket that opens the last list named `items`.
-    pub items_bracket_offset: Option<usize>,
+    pub items_list_offset: Option<usize>,
 }
 
 /// Reads values one after the other, as `kubectl` writes and accepts them: white space or lines
@@ -94,7 +94,7 @@ struct JsonReader<'t> {
     /// Whether the parser skips the member `items` of the outermost object, if that is a list.
     skips_items: bool,
     /// Offset of the bracket that opens the last skipped list.
-    items_bracket_offset: Option<usize>,
+    items_list_offset: Option<usize>,
 }
 
 impl<'t> JsonReader<'t> {
@@ -106,15 +106,15 @@ impl<'t> JsonReader<'t> {
             n_nodes: 0,
             only_checks_syntax: false,
             skips_items: false,
-            items_bracket_offset: None,
+            items_list_offset: None,
         }
     }
 
     fn read_value_without_items(&mut self) -> Result<JsonWithUnreadItems, JsonError> {
         self.skips_items = true;
         Ok(JsonWithUnreadItems {
-            root: self.read_value()?,
-            items_bracket_offset: self.items_bracket_offset,
+            root_node: self.read_value()?,
+            items_list_offset: self.items_list_offset,
         })
     }
 
@@ -136,7 +136,7 @@ impl<'t> JsonReader<'t> {
             Some(b'-' | b'0'..=b'9') => self.read_number()?,
             _ => return Err(self.unexpected_character_error("looking for beginning of value")),
         };
-        Ok(Node { span: Span::new(start, self.at), value, is_tagged: false })
+        Ok(Node { span: Span::new(start, self.at), value, has_yaml_tag: false })
     }
 
     fn read_nested_value(
@@ -196,7 +196,7 @@ impl<'t> JsonReader<'t> {
         if !(self.skips_items && is_outermost && key == "items" && self.peek_byte() == Some(b'[')) {
             return self.read_value();
         }
-        self.items_bracket_offset = Some(self.at);
+        self.items_list_offset = Some(self.at);
         self.only_checks_syntax = true;
         let skipped = self.read_value();
         self.only_checks_syntax = false;
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(entries[0].key_span, Span::new(1, 4));
         let Value::Text(text) = &entries[0].value.value else { panic!("a text") };
         assert_eq!(text.as_str(), "aä😀\u{fffd}b");
-        assert_eq!(text.file_offset(text.as_str().len() - 1), Some(32));
+        assert_eq!(text.to_file_offset(text.as_str().len() - 1), Some(32));
     }
 
     #[test]
@@ -449,13 +449,13 @@ mod tests {
         let text = "{\"items\": [ {\"a\": \"\\u0041\"} , [2], \"x\"], \"b\": {\"items\": [1]}}\n--- {}\r\n---";
         let outlines: Vec<_> = read_json_with_unread_items(text).map(Result::unwrap).collect();
         assert_eq!(outlines.len(), 2);
-        assert_eq!(outlines[1].items_bracket_offset, None);
+        assert_eq!(outlines[1].items_list_offset, None);
         let mut whole = parse_json(text.lines().next().unwrap()).unwrap();
         let Value::Object(entries) = &mut whole.value else { panic!("an object") };
         let Value::List(list) = &mut entries[0].value.value else { panic!("a list") };
         let list = std::mem::take(list);
-        assert_eq!(outlines[0].root, whole);
-        let start = outlines[0].items_bracket_offset.unwrap();
+        assert_eq!(outlines[0].root_node, whole);
+        let start = outlines[0].items_list_offset.unwrap();
         assert_eq!(read_json_items(text, start).collect::<Result<Vec<_>, _>>(), Ok(list));
         assert_eq!(read_json_items("[ ]", 0).count(), 0);
     }
@@ -479,7 +479,7 @@ mod tests {
                 .next()
                 .unwrap()
                 .unwrap()
-                .items_bracket_offset
+                .items_list_offset
                 .unwrap();
             read_json_items(text, start).map(|item| item.is_ok()).collect::<Vec<_>>()
         };

@@ -31,7 +31,7 @@ pub use expression_span::expression_span;
 pub use node::{DocumentLimits, Entry, NESTING_MAX, NODES_MAX, Node, SpannedText, Value};
 pub use object_reader::{FieldValue, Nanoseconds, ObjectReader};
 pub use parse_document::{ParsedDocument, SpannedDecodeError, parse_document};
-pub use read_file::{ReadError, go_error_text, read_file};
+pub use read_file::{ReadError, go_io_error_text, read_file};
 pub use schema::{FieldSchema, FieldType, ObjectSchema, TextRule};
 pub use schema_check::{
     DecodeError, DecodeProblem, DecodeProblems, NodePath, check_against_schema,

@@ -41,7 +41,7 @@ impl DocumentLimits {
     };
 }
 
-/// One value with its span.
+/// One value of a document, with the bytes of the file that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The bytes of the value in the file.
@@ -49,21 +49,22 @@ pub struct Node {
     /// The value, whose children have spans too.
     pub value: Value,
     /// Whether a local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
-    pub is_tagged: bool,
+    pub has_yaml_tag: bool,
 }
 
 impl Node {
     /// The value without its positions. INVARIANT: nesting is bounded by [`NESTING_MAX`].
-    pub fn to_json(&self) -> Json {
+    pub fn to_json_value(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
             Value::Bool(value) => (*value).into(),
             Value::Number(number) => Json::Number(number.clone()),
             Value::Text(text) => text.as_str().into(),
-            Value::List(items) => items.iter().map(Self::to_json).collect(),
-            Value::Object(entries) => {
-                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
-            }
+            Value::List(items) => items.iter().map(Self::to_json_value).collect(),
+            Value::Object(entries) => entries
+                .iter()
+                .map(|entry| (entry.key.clone(), entry.value.to_json_value()))
+                .collect(),
         }
     }
 }
@@ -100,7 +101,7 @@ impl Value {
     }
 
     /// The kind of value with its article, for a sentence: `a string`, `an object`.
-    pub fn kind_with_article(&self) -> &'static str {
+    pub fn value_kind_with_article(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a bool",
@@ -112,7 +113,7 @@ impl Value {
     }
 }
 
-/// One key with its value.
+/// One key of an object, with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The key as text.
@@ -134,9 +135,9 @@ pub struct SpannedText {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct VerbatimRun {
     /// Offset of the run in the value.
-    value_offset: usize,
+    offset_in_value: usize,
     /// Offset of the run in the file.
-    file_offset: usize,
+    offset_in_file: usize,
 }
 
 impl SpannedText {
@@ -162,10 +163,14 @@ impl SpannedText {
     /// Records the file offset of the next character, unless it continues the last run.
     fn begin_verbatim_run(&mut self, file_offset: usize) {
         let continues = self.verbatim_runs.last().is_some_and(|run| {
-            file_offset.checked_sub(run.file_offset) == Some(self.value.len() - run.value_offset)
+            file_offset.checked_sub(run.offset_in_file)
+                == Some(self.value.len() - run.offset_in_value)
         });
         if !continues {
-            self.verbatim_runs.push(VerbatimRun { value_offset: self.value.len(), file_offset });
+            self.verbatim_runs.push(VerbatimRun {
+                offset_in_value: self.value.len(),
+                offset_in_file: file_offset,
+            });
         }
     }
 
@@ -182,7 +187,7 @@ impl SpannedText {
             other
                 .verbatim_runs
                 .drain(..)
-                .map(|run| VerbatimRun { value_offset: run.value_offset + shift, ..run }),
+                .map(|run| VerbatimRun { offset_in_value: run.offset_in_value + shift, ..run }),
         );
         other.value.clear();
     }
@@ -199,10 +204,10 @@ impl SpannedText {
     }
 
     /// Maps an offset of the value to an offset of the file; `None` for an empty text.
-    pub fn file_offset(&self, offset: usize) -> Option<usize> {
-        let after = self.verbatim_runs.partition_point(|run| run.value_offset <= offset);
+    pub fn to_file_offset(&self, offset: usize) -> Option<usize> {
+        let after = self.verbatim_runs.partition_point(|run| run.offset_in_value <= offset);
         let run = self.verbatim_runs.get(after.checked_sub(1)?)?;
-        Some(run.file_offset + (offset - run.value_offset))
+        Some(run.offset_in_file + (offset - run.offset_in_value))
     }
 }
 
@@ -222,9 +227,9 @@ mod tests {
         tail.push('c', 20);
         text.append(&mut tail);
         assert_eq!(text.as_str(), "a\tb c");
-        let offsets: Vec<_> = (0..5).map(|at| text.file_offset(at)).collect();
+        let offsets: Vec<_> = (0..5).map(|at| text.to_file_offset(at)).collect();
         assert_eq!(offsets, [Some(10), Some(11), Some(13), Some(14), Some(20)]);
         assert!(tail.is_empty());
-        assert_eq!(SpannedText::default().file_offset(0), None);
+        assert_eq!(SpannedText::default().to_file_offset(0), None);
     }
 }

@@ -15,15 +15,15 @@ pub struct FieldValue<T> {
     pub value: T,
     /// The bytes of the value; `None` if the field is absent.
     pub span: Option<Span>,
-    /// Whether a YAML tag precedes the value; see [`Node::is_tagged`].
-    pub is_tagged: bool,
+    /// Whether a YAML tag precedes the value; see [`Node::has_yaml_tag`].
+    pub has_yaml_tag: bool,
 }
 
 /// Reads the members of one object.
 pub struct ObjectReader<'d> {
     /// The span that faults about missing fields get.
     pub span: Span,
-    entries: &'d [Entry],
+    object_entries: &'d [Entry],
 }
 
 impl<'d> ObjectReader<'d> {
@@ -33,17 +33,17 @@ impl<'d> ObjectReader<'d> {
             Value::Object(entries) => entries.as_slice(),
             _ => &[],
         };
-        Self { span, entries }
+        Self { span, object_entries: entries }
     }
 
     /// Makes a reader of an object without members.
-    pub fn without_members(span: Span) -> Self {
-        Self { span, entries: &[] }
+    pub fn empty_object_reader(span: Span) -> Self {
+        Self { span, object_entries: &[] }
     }
 
     /// Finds a member by its key. Of several equal keys the last counts.
     pub fn entry(&self, name: &str) -> Option<&'d Entry> {
-        self.entries.iter().rfind(|entry| entry.key == name)
+        self.object_entries.iter().rfind(|entry| entry.key == name)
     }
 
     /// Reads a field with `read`; a value that `read` refuses counts as the default.
@@ -56,11 +56,11 @@ impl<'d> ObjectReader<'d> {
         FieldValue {
             value: read(&entry.value.value).unwrap_or_default(),
             span: Some(entry.value.span),
-            is_tagged: entry.value.is_tagged,
+            has_yaml_tag: entry.value.has_yaml_tag,
         }
     }
 
-    /// Reads a string field.
+    /// Reads a field that holds a string; a value of another type counts as an empty string.
     pub fn read_text(&self, name: &str) -> FieldValue<String> {
         self.read_field(name, |value| match value {
             Value::Text(text) => Some(text.as_str().to_owned()),

@@ -9,7 +9,7 @@ use crate::{hint, json, yaml};
 /// The parsed content of a file.
 pub struct ParsedDocument {
     /// The value at the root of the document.
-    pub root: Node,
+    pub root_node: Node,
     /// The duplicate keys of a YAML file. Those of a JSON file are still in the tree.
     pub duplicate_keys: Vec<DecodeProblem>,
 }
@@ -32,7 +32,7 @@ impl SpannedDecodeError {
     }
 
     /// The error of a file that is larger than [`DOCUMENT_BYTES_MAX`].
-    pub fn too_large_error() -> Self {
+    pub fn file_too_large_error() -> Self {
         let message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
         DecodeProblem::new("", message, Span::default()).into()
     }
@@ -40,7 +40,7 @@ impl SpannedDecodeError {
 
 impl From<yaml::DuplicateKey> for DecodeProblem {
     fn from(duplicate: yaml::DuplicateKey) -> Self {
-        let yaml::DuplicateKey { message, path, span, is_merged: _ } = duplicate;
+        let yaml::DuplicateKey { message, path, span, is_from_merge_key: _ } = duplicate;
         Self::new(path, message, span)
     }
 }
@@ -71,7 +71,7 @@ fn parse_json_document(text: &str) -> Result<ParsedDocument, DecodeProblem> {
         let message = format!("couldn't get version/kind; json parse error: {}", error.message);
         DecodeProblem::new("", message, error.span)
     })?;
-    Ok(ParsedDocument { root, duplicate_keys: Vec::new() })
+    Ok(ParsedDocument { root_node: root, duplicate_keys: Vec::new() })
 }
 
 fn parse_yaml_document(
@@ -84,12 +84,12 @@ fn parse_yaml_document(
         DecodeProblem::new("", error.message, error.span).with_hint(hint)
     })?;
     let duplicate_keys = composed.duplicate_keys.into_iter().map(DecodeProblem::from);
-    warnings.extend(composed.trailing_content.map(|span| SpannedWarning {
+    warnings.extend(composed.trailing_content_span.map(|span| SpannedWarning {
         code: WarningCode::SeveralDocuments,
         field: String::new(),
         message: "only the first document is read, and something follows it".to_owned(),
         span,
         hint: None,
     }));
-    Ok(ParsedDocument { root: composed.root, duplicate_keys: duplicate_keys.collect() })
+    Ok(ParsedDocument { root_node: composed.root_node, duplicate_keys: duplicate_keys.collect() })
 }

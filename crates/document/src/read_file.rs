@@ -18,7 +18,7 @@ pub struct ReadError {
 impl ReadError {
     /// Wraps an error of the operating system about a file.
     pub fn new(path: &Path, error: &io::Error) -> Self {
-        Self { path: path.to_owned(), message: go_error_text(error) }
+        Self { path: path.to_owned(), message: go_io_error_text(error) }
     }
 }
 
@@ -38,7 +38,7 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
 }
 
 /// The message of an I/O error as Go prints it: in lower case and without Rust's error number.
-pub fn go_error_text(error: &io::Error) -> String {
+pub fn go_io_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default();
     let mut chars = text.chars();

@@ -8,7 +8,7 @@ pub struct ObjectSchema {
     /// Description for the published JSON Schema.
     pub description: &'static str,
     /// The fields that the object may have.
-    pub fields: &'static [FieldSchema],
+    pub field_schemas: &'static [FieldSchema],
 }
 
 /// One field of an object.
@@ -94,17 +94,17 @@ impl FieldSchema {
 impl ObjectSchema {
     /// Finds a field by its name.
     pub fn field(&self, name: &str) -> Option<&'static FieldSchema> {
-        self.fields.iter().find(|field| field.name == name)
+        self.field_schemas.iter().find(|field| field.name == name)
     }
 
     /// Lists the names of all fields.
     pub fn field_names(&self) -> Vec<&'static str> {
-        self.fields.iter().map(|field| field.name).collect()
+        self.field_schemas.iter().map(|field| field.name).collect()
     }
 
     /// Finds the nested object that has a field of this name, and returns its path from this object.
     pub fn path_of_nested_field(&self, name: &str) -> Option<String> {
-        self.fields.iter().find_map(|field| {
+        self.field_schemas.iter().find_map(|field| {
             let (nested, dots) = match &field.field_type {
                 FieldType::Object(object) => (*object, ""),
                 FieldType::List { item, .. } | FieldType::ListOrMap { item, .. } => (*item, "[]"),

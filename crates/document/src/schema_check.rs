@@ -48,7 +48,7 @@ pub struct DecodeProblems {
     /// Duplicate keys of a YAML file, which the YAML parser finds.
     pub duplicate_keys: Vec<DecodeProblem>,
     /// Unknown fields, and duplicate ones of a JSON file.
-    pub strict_problems: Vec<DecodeProblem>,
+    pub strict_decoding_problems: Vec<DecodeProblem>,
 }
 
 impl DecodeProblem {
@@ -78,7 +78,7 @@ impl DecodeProblems {
             [] => None,
             keys => Some(format!("yaml: unmarshal errors:\n  {}", messages(keys, "\n  "))),
         };
-        let fields = match self.strict_problems.as_slice() {
+        let fields = match self.strict_decoding_problems.as_slice() {
             [] => None,
             fields => Some(messages(fields, ", ")),
         };
@@ -103,7 +103,12 @@ impl DecodeProblems {
 
     /// Returns all problems in the order of the file.
     pub fn into_sorted_problems(self) -> Vec<DecodeProblem> {
-        let Self { bad_durations, wrong_types, duplicate_keys, strict_problems } = self;
+        let Self {
+            bad_durations,
+            wrong_types,
+            duplicate_keys,
+            strict_decoding_problems: strict_problems,
+        } = self;
         let mut all: Vec<_> = bad_durations
             .into_iter()
             .chain(wrong_types)
@@ -135,7 +140,7 @@ pub fn check_against_schema(
 /// nothing; the text is built only for a fault.
 #[derive(Debug, Clone, Copy)]
 pub struct NodePath<'a> {
-    parent: Option<&'a NodePath<'a>>,
+    parent_path: Option<&'a NodePath<'a>>,
     last_step: PathStep<'a>,
 }
 
@@ -148,20 +153,20 @@ enum PathStep<'a> {
 
 impl<'a> NodePath<'a> {
     /// The path of the root.
-    pub const ROOT: NodePath<'static> = NodePath { parent: None, last_step: PathStep::Root };
+    pub const ROOT: NodePath<'static> = NodePath { parent_path: None, last_step: PathStep::Root };
 
     /// The path of a member.
-    pub fn child(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), last_step: PathStep::Child(name) }
+    pub fn child_path(&'a self, name: &'a str) -> Self {
+        Self { parent_path: Some(self), last_step: PathStep::Child(name) }
     }
 
     /// The path of a list item.
     pub fn index(&'a self, idx: usize) -> Self {
-        Self { parent: Some(self), last_step: PathStep::Index(idx) }
+        Self { parent_path: Some(self), last_step: PathStep::Index(idx) }
     }
 
     /// Kubernetes' path of the field: `authorizers[0].webhook`.
-    pub fn indexed_path(&self) -> String {
+    pub fn path_with_indices(&self) -> String {
         self.render_path(true)
     }
 
@@ -172,7 +177,7 @@ impl<'a> NodePath<'a> {
 
     fn render_path(&self, with_indices: bool) -> String {
         let mut text =
-            self.parent.map(|parent| parent.render_path(with_indices)).unwrap_or_default();
+            self.parent_path.map(|parent| parent.render_path(with_indices)).unwrap_or_default();
         match self.last_step {
             PathStep::Child(name) => {
                 if !text.is_empty() {
@@ -202,7 +207,7 @@ impl SchemaChecker<'_> {
     ) {
         let mut seen: Vec<&str> = Vec::new();
         for entry in entries {
-            let at = at.child(&entry.key);
+            let at = at.child_path(&entry.key);
             let Some(field) = object.field(&entry.key) else {
                 let hint = || hint::hint_for_unknown_field(&entry.key, object);
                 self.add_strict_problem("unknown", &at, entry, hint);
@@ -212,11 +217,11 @@ impl SchemaChecker<'_> {
                 self.add_strict_problem("duplicate", &at, entry, || None);
             }
             seen.push(field.name);
-            self.check_value(&entry.value, &field.field_type, object, &at);
+            self.check_field_value(&entry.value, &field.field_type, object, &at);
         }
     }
 
-    fn check_value(
+    fn check_field_value(
         &mut self,
         node: &Node,
         field_type: &'static FieldType,
@@ -266,7 +271,7 @@ impl SchemaChecker<'_> {
             }
             (FieldType::TextList, Value::List(nodes)) => {
                 for (idx, node) in nodes.iter().enumerate() {
-                    self.check_text(node, owner, &at.index(idx));
+                    self.check_text_value(node, owner, &at.index(idx));
                 }
             }
             (FieldType::ListOrMap { item, .. }, Value::Object(entries)) => {
@@ -313,7 +318,7 @@ impl SchemaChecker<'_> {
     ) {
         let mut seen = HashSet::new();
         for entry in entries {
-            let at = at.child(&entry.key);
+            let at = at.child_path(&entry.key);
             if !seen.insert(entry.key.as_str()) {
                 self.add_strict_problem("duplicate", &at, entry, || None);
             }
@@ -322,7 +327,7 @@ impl SchemaChecker<'_> {
     }
 
     /// Checks that an item of a list or a value of a map is a text.
-    fn check_text(&mut self, node: &Node, owner: &ObjectSchema, at: &NodePath<'_>) {
+    fn check_text_value(&mut self, node: &Node, owner: &ObjectSchema, at: &NodePath<'_>) {
         if !matches!(node.value, Value::Text(_) | Value::Null) {
             let message = wrong_type_message(node, "string", owner, at);
             let hint = hint::hint_for_wrong_type(self.text, node, &FieldType::Text(TextRule::Any));
@@ -333,12 +338,12 @@ impl SchemaChecker<'_> {
     fn check_text_map(&mut self, entries: &[Entry], owner: &ObjectSchema, at: &NodePath<'_>) {
         let mut seen = HashSet::new();
         for entry in entries {
-            let child = at.child(&entry.key);
+            let child = at.child_path(&entry.key);
             if !seen.insert(entry.key.as_str()) {
                 self.add_strict_problem("duplicate", &child, entry, || None);
             }
             // Kubernetes names the map and not the key.
-            self.check_text(&entry.value, owner, at);
+            self.check_text_value(&entry.value, owner, at);
         }
     }
 
@@ -349,11 +354,11 @@ impl SchemaChecker<'_> {
         entry: &Entry,
         hint: impl FnOnce() -> Option<String>,
     ) {
-        let strict = &mut self.decode_problems.strict_problems;
+        let strict = &mut self.decode_problems.strict_decoding_problems;
         if strict.len() >= PROBLEMS_MAX {
             return;
         }
-        let path = at.indexed_path();
+        let path = at.path_with_indices();
         let message = format!("{class} field {}", go_compat::quote(&path));
         if strict.iter().all(|problem| problem.message != message) {
             strict.push(DecodeProblem::new(path, message, entry.key_span).with_hint(hint()));
@@ -369,7 +374,8 @@ fn add_problem(
     hint: Option<String>,
 ) {
     if problems.len() < PROBLEMS_MAX {
-        problems.push(DecodeProblem::new(at.indexed_path(), message, node.span).with_hint(hint));
+        problems
+            .push(DecodeProblem::new(at.path_with_indices(), message, node.span).with_hint(hint));
     }
 }
 

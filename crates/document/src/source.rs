@@ -14,7 +14,7 @@ pub struct Source<'a> {
     /// The name in messages: a path, or `-` for standard input.
     pub name: &'a str,
     /// The whole content of the file.
-    pub bytes: &'a [u8],
+    pub file_bytes: &'a [u8],
 }
 
 impl<'a> Source<'a> {
@@ -29,14 +29,14 @@ impl<'a> Source<'a> {
     /// Reports whether the file is JSON and not YAML, by its first character. Kubernetes compares
     /// bytes, so JSON behind a byte order mark counts as YAML.
     pub fn is_json(&self) -> bool {
-        let rest = self.bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let rest = self.file_bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
         rest.trim_start().starts_with('{')
     }
 
     /// Decodes the bytes to text. The second value is the offset of the first U+FFFD that replaced
     /// something malformed.
     pub fn decode_text(&self) -> (Cow<'a, str>, Option<usize>) {
-        let (text, malformed) = match self.bytes {
+        let (text, malformed) = match self.file_bytes {
             [0xFF, 0xFE, rest @ ..] => decode_utf16(rest, u16::from_le_bytes),
             [0xFE, 0xFF, rest @ ..] => decode_utf16(rest, u16::from_be_bytes),
             bytes => match std::str::from_utf8(bytes) {
@@ -58,7 +58,7 @@ pub struct SourcePosition {
     /// First byte in the text of the source.
     pub start: usize,
     /// The byte after the last byte of the value.
-    pub end: usize,
+    pub end_offset: usize,
 }
 
 /// A range of bytes in the text of a source.
@@ -67,13 +67,13 @@ pub struct Span {
     /// Offset of the first byte.
     pub start: usize,
     /// Offset after the last byte.
-    pub end: usize,
+    pub end_offset: usize,
 }
 
 impl Span {
     /// Builds a span; an end before the start counts as the start.
     pub fn new(start: usize, end: usize) -> Self {
-        Self { start, end: end.max(start) }
+        Self { start, end_offset: end.max(start) }
     }
 }
 
@@ -86,7 +86,7 @@ pub struct LineIndex<'t> {
     /// Offset of the first byte of each line. INVARIANT: the first is 0.
     line_starts: Vec<usize>,
     /// Number of characters before each multiple of [`CHECKPOINT_BYTES`].
-    char_checkpoints: Vec<usize>,
+    char_counts_at_checkpoints: Vec<usize>,
 }
 
 const CHECKPOINT_BYTES: usize = 1024;
@@ -107,7 +107,11 @@ impl<'t> LineIndex<'t> {
             n_chars += count_chars(chunk);
             char_checkpoints.push(n_chars);
         }
-        Self { text: Cow::Borrowed(text), line_starts, char_checkpoints }
+        Self {
+            text: Cow::Borrowed(text),
+            line_starts,
+            char_counts_at_checkpoints: char_checkpoints,
+        }
     }
 
     /// Returns the text that is indexed.
@@ -117,27 +121,31 @@ impl<'t> LineIndex<'t> {
 
     /// Copies the text, so that the index can outlive the file's bytes.
     pub fn into_owned(self) -> LineIndex<'static> {
-        let Self { text, line_starts, char_checkpoints } = self;
-        LineIndex { text: Cow::Owned(text.into_owned()), line_starts, char_checkpoints }
+        let Self { text, line_starts, char_counts_at_checkpoints: char_checkpoints } = self;
+        LineIndex {
+            text: Cow::Owned(text.into_owned()),
+            line_starts,
+            char_counts_at_checkpoints: char_checkpoints,
+        }
     }
 
     /// Finds the line and the column of a span.
-    pub fn position(&self, span: Span) -> SourcePosition {
+    pub fn position_of_span(&self, span: Span) -> SourcePosition {
         let start = self.char_boundary_before(span.start);
-        let end = self.char_boundary_before(span.end).max(start);
+        let end = self.char_boundary_before(span.end_offset).max(start);
         let line = self.line_starts.partition_point(|&first| first <= start);
         let first = self.line_starts.get(line.wrapping_sub(1)).copied().unwrap_or(0);
         let mut column = self.count_chars_before(start) - self.count_chars_before(first) + 1;
         if line == 1 && column > 1 && self.text.starts_with(BYTE_ORDER_MARK) {
             column -= 1;
         }
-        SourcePosition { line, column, start, end }
+        SourcePosition { line, column, start, end_offset: end }
     }
 
     fn count_chars_before(&self, offset: usize) -> usize {
         let checkpoint = offset / CHECKPOINT_BYTES;
         let bytes = self.text.as_bytes().get(checkpoint * CHECKPOINT_BYTES..offset);
-        self.char_checkpoints.get(checkpoint).copied().unwrap_or_default()
+        self.char_counts_at_checkpoints.get(checkpoint).copied().unwrap_or_default()
             + bytes.map_or(0, count_chars)
     }
 
@@ -194,7 +202,7 @@ mod tests {
     fn positions_count_lines_and_characters() {
         let lines = LineIndex::new("a\r\nbä\rc\n");
         let at = |offset| {
-            let position = lines.position(Span::new(offset, offset));
+            let position = lines.position_of_span(Span::new(offset, offset));
             (position.line, position.column)
         };
         assert_eq!(at(0), (1, 1));
@@ -209,8 +217,10 @@ mod tests {
     #[test]
     fn a_byte_order_mark_has_no_column() {
         let lines = LineIndex::new("\u{feff}ab\nc");
-        let columns: Vec<_> =
-            [0, 3, 4, 6].iter().map(|&at| lines.position(Span::new(at, at)).column).collect();
+        let columns: Vec<_> = [0, 3, 4, 6]
+            .iter()
+            .map(|&at| lines.position_of_span(Span::new(at, at)).column)
+            .collect();
         assert_eq!(columns, [1, 1, 2, 1]);
     }
 
@@ -220,13 +230,13 @@ mod tests {
         let lines = LineIndex::new(&text);
         for column in [1, 511, 512, 513, 514, 1024, 1025, 2999, 3001] {
             let at = (column - 1) * 2;
-            assert_eq!(lines.position(Span::new(at, at)).column, column);
+            assert_eq!(lines.position_of_span(Span::new(at, at)).column, column);
         }
     }
 
     #[test]
     fn json_is_detected_from_the_first_character() {
-        let is_json = |bytes| Source { name: "-", bytes }.is_json();
+        let is_json = |bytes| Source { name: "-", file_bytes: bytes }.is_json();
         assert!(is_json(b" \t\r\n{"));
         assert!(is_json("\u{2028}\u{a0}{".as_bytes()));
         assert!(is_json(b"{\xff"));
@@ -239,7 +249,7 @@ mod tests {
     #[test]
     fn other_encodings_become_text() {
         let decode = |bytes| {
-            let (text, malformed) = Source { name: "-", bytes }.decode_text();
+            let (text, malformed) = Source { name: "-", file_bytes: bytes }.decode_text();
             (text.into_owned(), malformed)
         };
         assert_eq!(decode(b"\xff\xfea\0\xe4\0"), ("aä".into(), None));

@@ -35,7 +35,7 @@ impl<'d> TypeMeta<'d> {
     /// # Errors
     ///
     /// The first step that fails, in Kubernetes' words.
-    pub fn from_root(root: &'d Node) -> Result<Self, DecodeProblem> {
+    pub fn from_root_node(root: &'d Node) -> Result<Self, DecodeProblem> {
         let (api_version, kind) = find_api_version_and_kind(root)?;
         let api_version_span = api_version.span.unwrap_or(root.span);
         let kind_span = kind.span.unwrap_or(root.span);

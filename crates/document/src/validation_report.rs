@@ -35,7 +35,8 @@ impl ValidationReport {
         parent: Span,
         hint: Option<String>,
     ) {
-        let hint = if scalar.is_tagged { Some(hint::LEADING_BANG_HINT.to_owned()) } else { hint };
+        let hint =
+            if scalar.has_yaml_tag { Some(hint::LEADING_BANG_HINT.to_owned()) } else { hint };
         self.push(error, scalar.span.unwrap_or(parent), hint);
     }
 

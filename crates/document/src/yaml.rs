@@ -34,15 +34,15 @@ use crate::node::{DocumentLimits, Node};
 use crate::source::Span;
 use parser::Parser;
 
-/// One composed YAML document.
+/// One YAML document as a tree of values, after its aliases are expanded.
 #[derive(Debug)]
 pub struct YamlDocument {
     /// The value at the root of the document.
-    pub root: Node,
+    pub root_node: Node,
     /// Keys that a mapping holds twice, in the order of discovery.
     pub duplicate_keys: Vec<DuplicateKey>,
     /// Span of content after the first document, which Kubernetes ignores in a configuration.
-    pub trailing_content: Option<Span>,
+    pub trailing_content_span: Option<Span>,
 }
 
 /// A key that was already set in its mapping.
@@ -56,7 +56,7 @@ pub struct DuplicateKey {
     pub span: Span,
     /// Whether one of the two keys comes from a merge key `<<`. Such a key is meant to be set again; only Kubernetes'
     /// strict decoder of configurations refuses it.
-    pub is_merged: bool,
+    pub is_from_merge_key: bool,
 }
 
 /// A YAML syntax error, or a value that JSON can not express.
@@ -99,13 +99,13 @@ pub fn read_first_document(
     let mut parser = Parser::new(readable, limits.nodes_max);
     let tree = parser.parse_first_document();
     if let Some(bad) = &bad {
-        let piece = (parser.consumed_bytes() + LOOKAHEAD_BYTES) / READ_CHUNK_BYTES;
+        let piece = (parser.n_consumed_bytes() + LOOKAHEAD_BYTES) / READ_CHUNK_BYTES;
         if bad.span.start < (piece + 1) * READ_CHUNK_BYTES {
             return Err(bad.clone());
         }
     }
-    let mut composed = compose::compose(readable, &tree?, limits)?;
-    composed.trailing_content = parser.find_trailing_content().or(bad.map(|bad| bad.span));
+    let mut composed = compose::compose_document(readable, &tree?, limits)?;
+    composed.trailing_content_span = parser.find_trailing_content().or(bad.map(|bad| bad.span));
     Ok(composed)
 }
 
@@ -130,7 +130,7 @@ pub fn read_documents(
         state = DocumentStreamState::AfterFirst;
         let composed = match tree {
             Ok(None) => None,
-            Ok(Some(tree)) => Some(compose::compose(text, &tree, limits)),
+            Ok(Some(tree)) => Some(compose::compose_document(text, &tree, limits)),
             Err(error) => Some(Err(error)),
         };
         if !matches!(composed, Some(Ok(_))) {

@@ -36,12 +36,12 @@ pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, YamlError> {
         expanded_bytes_max: EXPANDED_BYTES_MAX,
         duplicate_keys_max: DUPLICATES_MAX,
     };
-    let (text, malformed) = Source { name: "-", bytes }.decode_text();
+    let (text, malformed) = Source { name: "-", file_bytes: bytes }.decode_text();
     match yaml::read_documents(&text, malformed, limits).next() {
         None => Ok(YamlAsJson { value: Value::Null, duplicate_keys: Vec::new() }),
         Some(Err(error)) => Err(error),
         Some(Ok(composed)) => Ok(YamlAsJson {
-            value: composed.root.to_json(),
+            value: composed.root_node.to_json_value(),
             duplicate_keys: composed.duplicate_keys.into_iter().map(|found| found.path).collect(),
         }),
     }

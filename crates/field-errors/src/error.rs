@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::aggregate::aggregate;
-use crate::excerpt::excerpt;
+use crate::aggregate_messages::aggregate_messages;
+use crate::truncate_text::truncate_with_ellipsis;
 
 /// One fault of one field of a document.
 ///
@@ -120,10 +120,10 @@ impl BadValue {
     pub(crate) fn truncate_value(self, bytes_max: usize) -> Self {
         match self {
             Self::Text(text) if text.len() > bytes_max => {
-                Self::Text(excerpt(&text, bytes_max).into_owned())
+                Self::Text(truncate_with_ellipsis(&text, bytes_max).into_owned())
             }
             Self::Json(json) if json.len() > bytes_max => {
-                Self::Json(excerpt(&json, bytes_max).into_owned())
+                Self::Json(truncate_with_ellipsis(&json, bytes_max).into_owned())
             }
             short => short,
         }
@@ -197,46 +197,46 @@ const FAULT_BYTES_MAX: usize = 1 << 20;
 /// The faults of a document, in the order in which they were found. The first [`FAULTS_MAX`] are kept, the
 /// others are counted.
 ///
-/// Displays as the aggregate of the messages; see [`aggregate`]. If faults were only counted, the last message
+/// Displays as the aggregate of the messages; see [`aggregate_messages`]. If faults were only counted, the last message
 /// gives their number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
-    memory_bytes: usize,
-    n_omitted: usize,
+    errors_memory_bytes: usize,
+    n_omitted_errors: usize,
 }
 
 impl FieldErrors {
     /// Returns a list without errors.
     pub const fn new() -> Self {
-        Self { errors: Vec::new(), memory_bytes: 0, n_omitted: 0 }
+        Self { errors: Vec::new(), errors_memory_bytes: 0, n_omitted_errors: 0 }
     }
 
     /// Adds a fault at the end.
     pub fn push(&mut self, error: FieldError) {
-        if self.errors.len() >= FAULTS_MAX || self.memory_bytes >= FAULT_BYTES_MAX {
-            self.n_omitted += 1;
+        if self.errors.len() >= FAULTS_MAX || self.errors_memory_bytes >= FAULT_BYTES_MAX {
+            self.n_omitted_errors += 1;
             return;
         }
-        self.memory_bytes += error.approx_memory_bytes();
+        self.errors_memory_bytes += error.approx_memory_bytes();
         self.errors.push(error);
     }
 
     /// Adds all faults of another list at the end, including those that are only counted.
     pub fn append(&mut self, others: Self) {
-        let n_left_out = others.n_omitted;
+        let n_left_out = others.n_omitted_errors;
         self.extend(others);
-        self.n_omitted += n_left_out;
+        self.n_omitted_errors += n_left_out;
     }
 
     /// A sentence with the number of faults that are not kept; `None` if all are kept.
-    pub fn omitted_summary(&self) -> Option<String> {
-        (self.n_omitted > 0).then(|| format!("and {} more errors", self.n_omitted))
+    pub fn omitted_errors_summary(&self) -> Option<String> {
+        (self.n_omitted_errors > 0).then(|| format!("and {} more errors", self.n_omitted_errors))
     }
 
     /// Reports whether there is no fault.
     pub fn is_empty(&self) -> bool {
-        self.errors.is_empty() && self.n_omitted == 0
+        self.errors.is_empty() && self.n_omitted_errors == 0
     }
 
     /// Removes the kept faults for which the predicate is false.
@@ -249,7 +249,7 @@ impl FieldErrors {
 
     /// The number of faults, including repeated ones and those that are only counted.
     pub fn len(&self) -> usize {
-        self.errors.len() + self.n_omitted
+        self.errors.len() + self.n_omitted_errors
     }
 
     /// The faults that are kept, in order.
@@ -269,8 +269,8 @@ impl FieldErrors {
 impl fmt::Display for FieldErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages: Vec<String> =
-            self.iter().map(FieldError::to_string).chain(self.omitted_summary()).collect();
-        f.write_str(&aggregate(&messages))
+            self.iter().map(FieldError::to_string).chain(self.omitted_errors_summary()).collect();
+        f.write_str(&aggregate_messages(&messages))
     }
 }
 
@@ -374,7 +374,7 @@ mod tests {
         let all = |n: usize| (0..n).map(|idx| at.index(idx).required("")).collect::<FieldErrors>();
         let (few, many) = (all(FAULTS_MAX), all(150_000));
         assert_eq!(
-            (few.len(), few.iter().len(), few.omitted_summary()),
+            (few.len(), few.iter().len(), few.omitted_errors_summary()),
             (FAULTS_MAX, FAULTS_MAX, None)
         );
         assert_eq!((many.len(), many.iter().len()), (150_000, FAULTS_MAX));

@@ -9,16 +9,15 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod aggregate;
+mod aggregate_messages;
 mod error;
-mod excerpt;
 mod name_syntax;
 mod nearest_word;
 mod path;
+mod truncate_text;
 
-pub use aggregate::aggregate;
+pub use aggregate_messages::aggregate_messages;
 pub use error::{BadValue, FAULTS_MAX, FieldError, FieldErrorKind, FieldErrors};
-pub use excerpt::truncate;
 pub use name_syntax::{
     DNS1123_LABEL_BYTES_MAX, DNS1123_SUBDOMAIN_BYTES_MAX, LABEL_NAME_BYTES_MAX,
     LABEL_VALUE_BYTES_MAX, dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults,
@@ -26,3 +25,4 @@ pub use name_syntax::{
 };
 pub use nearest_word::nearest_word;
 pub use path::FieldPath;
+pub use truncate_text::truncate_to_bytes;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::{BadValue, FieldError, FieldErrorKind};
-use crate::excerpt::{display_excerpt, excerpt};
+use crate::truncate_text::{format_truncated, truncate_with_ellipsis};
 
 /// The path of a field in a document: `authorizers[0].webhook.timeout`.
 ///
@@ -21,7 +21,7 @@ use crate::excerpt::{display_excerpt, excerpt};
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct FieldPath<'a> {
-    parent: Option<&'a FieldPath<'a>>,
+    parent_path: Option<&'a FieldPath<'a>>,
     last_step: PathStep<'a>,
 }
 
@@ -37,26 +37,26 @@ impl<'a> FieldPath<'a> {
     /// The path of a fault in a value that belongs to no document, such as a label selector in a query. Displays
     /// as `<nil>`, as in Kubernetes.
     pub const NOWHERE: FieldPath<'static> =
-        FieldPath { parent: None, last_step: PathStep::Nowhere };
+        FieldPath { parent_path: None, last_step: PathStep::Nowhere };
 
     /// A path of one field.
     pub const fn root(name: &'a str) -> Self {
-        Self { parent: None, last_step: PathStep::Child(name) }
+        Self { parent_path: None, last_step: PathStep::Child(name) }
     }
 
     /// The field `name` of the object at this path.
     pub const fn child(&'a self, name: &'a str) -> Self {
-        Self { parent: self.as_parent(), last_step: PathStep::Child(name) }
+        Self { parent_path: self.as_parent(), last_step: PathStep::Child(name) }
     }
 
     /// The entry `idx` of the list at this path.
     pub const fn index(&'a self, idx: usize) -> Self {
-        Self { parent: self.as_parent(), last_step: PathStep::Index(idx) }
+        Self { parent_path: self.as_parent(), last_step: PathStep::Index(idx) }
     }
 
     /// The entry `key` of the map at this path.
     pub const fn key(&'a self, key: &'a str) -> Self {
-        Self { parent: self.as_parent(), last_step: PathStep::Key(key) }
+        Self { parent_path: self.as_parent(), last_step: PathStep::Key(key) }
     }
 
     const fn as_parent(&'a self) -> Option<&'a Self> {
@@ -70,10 +70,10 @@ impl<'a> FieldPath<'a> {
 impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut steps = vec![self.last_step];
-        let mut next = self.parent;
+        let mut next = self.parent_path;
         while let Some(path) = next {
             steps.push(path.last_step);
-            next = path.parent;
+            next = path.parent_path;
         }
         for (idx, step) in steps.iter().rev().enumerate() {
             match step {
@@ -161,8 +161,8 @@ impl FieldPath<'_> {
     /// INVARIANT: no part of an error is longer than its limit. So the number of errors bounds their memory,
     /// whatever the object holds.
     fn new_error(&self, kind: FieldErrorKind, value: BadValue, detail: &str) -> FieldError {
-        let path = display_excerpt(self, PATH_BYTES_MAX);
-        let detail = excerpt(detail, TEXT_BYTES_MAX).into_owned();
+        let path = format_truncated(self, PATH_BYTES_MAX);
+        let detail = truncate_with_ellipsis(detail, TEXT_BYTES_MAX).into_owned();
         FieldError { path, kind, value: value.truncate_value(TEXT_BYTES_MAX), detail }
     }
 }

@@ -9,7 +9,7 @@
 mod tests;
 
 use crate::flow_schema::{
-    FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRules, ResourceRule, Subject,
+    FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRulesWithSubjects, ResourceRule, Subject,
 };
 use crate::priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind, QueuingOptions};
 
@@ -26,68 +26,68 @@ const WRITES: &[&str] = &["create", "update", "patch", "delete", "deletecollecti
 
 /// A default priority level as its object describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BootstrapLevel {
+pub struct BootstrapPriorityLevel {
     /// The level that requests are classified into.
-    pub level: PriorityLevel,
+    pub priority_level: PriorityLevel,
     /// The part of the seats that the object offers to other levels. Levels do not borrow here, so it has no
     /// effect.
     pub lendable_percent: u32,
 }
 
 /// The levels `exempt` and `catch-all`.
-pub fn mandatory_levels() -> Vec<BootstrapLevel> {
+pub fn mandatory_priority_levels() -> Vec<BootstrapPriorityLevel> {
     let exempt = PriorityLevel {
         name: EXEMPT.to_owned(),
         uid: String::new(),
         kind: PriorityLevelKind::Exempt,
     };
     vec![
-        BootstrapLevel { level: exempt, lendable_percent: 0 },
+        BootstrapPriorityLevel { priority_level: exempt, lendable_percent: 0 },
         build_limited_level(CATCH_ALL, 5, 0, LimitResponse::Reject),
     ]
 }
 
 /// The levels that administrators may change.
-pub fn suggested_levels() -> Vec<BootstrapLevel> {
+pub fn suggested_priority_levels() -> Vec<BootstrapPriorityLevel> {
     vec![
-        build_limited_level("system", 30, 33, queueing_response(64, 6)),
-        build_limited_level("node-high", 40, 25, queueing_response(64, 6)),
-        build_limited_level("leader-election", 10, 0, queueing_response(16, 4)),
-        build_limited_level("workload-high", 40, 50, queueing_response(128, 6)),
-        build_limited_level("workload-low", 100, 90, queueing_response(128, 6)),
-        build_limited_level("global-default", 20, 50, queueing_response(128, 6)),
-        build_limited_level("portcullis-repair", 15, 0, queueing_response(64, 6)),
-        build_limited_level("portcullis-access-reviews", 20, 0, queueing_response(64, 6)),
-        build_limited_level("portcullis-leases", 10, 0, queueing_response(64, 6)),
+        build_limited_level("system", 30, 33, queuing_limit_response(64, 6)),
+        build_limited_level("node-high", 40, 25, queuing_limit_response(64, 6)),
+        build_limited_level("leader-election", 10, 0, queuing_limit_response(16, 4)),
+        build_limited_level("workload-high", 40, 50, queuing_limit_response(128, 6)),
+        build_limited_level("workload-low", 100, 90, queuing_limit_response(128, 6)),
+        build_limited_level("global-default", 20, 50, queuing_limit_response(128, 6)),
+        build_limited_level("portcullis-repair", 15, 0, queuing_limit_response(64, 6)),
+        build_limited_level("portcullis-access-reviews", 20, 0, queuing_limit_response(64, 6)),
+        build_limited_level("portcullis-leases", 10, 0, queuing_limit_response(64, 6)),
     ]
 }
 
 /// The schemas `exempt` and `catch-all`.
-pub fn mandatory_schemas() -> Vec<FlowSchema> {
+pub fn mandatory_flow_schemas() -> Vec<FlowSchema> {
     vec![
         build_flow_schema(
             EXEMPT,
             EXEMPT,
             1,
             None,
-            rules_for_every_request(groups(&["system:masters"])),
+            build_rules_for_every_request(groups(&["system:masters"])),
         ),
         build_flow_schema(
             CATCH_ALL,
             CATCH_ALL,
             10_000,
             Some(FlowDistinguisher::ByUser),
-            rules_for_every_request(all_user_groups()),
+            build_rules_for_every_request(authenticated_and_unauthenticated_groups()),
         ),
     ]
 }
 
 /// The schemas that administrators may change.
-pub fn suggested_schemas() -> Vec<FlowSchema> {
+pub fn suggested_flow_schemas() -> Vec<FlowSchema> {
     let by_user = Some(FlowDistinguisher::ByUser);
     let by_namespace = Some(FlowDistinguisher::ByNamespace);
-    let probes = PolicyRules {
-        subjects: all_user_groups(),
+    let probes = PolicyRulesWithSubjects {
+        subjects: authenticated_and_unauthenticated_groups(),
         resource_rules: Vec::new(),
         non_resource_rules: vec![NonResourceRule {
             verbs: to_owned_strings(&["get"]),
@@ -108,14 +108,14 @@ pub fn suggested_schemas() -> Vec<FlowSchema> {
             "system",
             500,
             by_user,
-            rules_for_every_request(nodes.clone()),
+            build_rules_for_every_request(nodes.clone()),
         ),
         build_flow_schema(
             "system-node-high",
             "node-high",
             400,
             by_user,
-            rules_for_resources(nodes, vec![node_status, node_leases]),
+            build_rules_for_resources(nodes, vec![node_status, node_leases]),
         ),
         build_flow_schema("probes", EXEMPT, 2, None, probes),
         build_flow_schema(
@@ -123,49 +123,49 @@ pub fn suggested_schemas() -> Vec<FlowSchema> {
             "leader-election",
             100,
             by_user,
-            rules_for_resources(leaders, vec![lease_rule()]),
+            build_rules_for_resources(leaders, vec![build_lease_renewal_rule()]),
         ),
         build_flow_schema(
             "kube-controller-manager",
             "workload-high",
             800,
             by_namespace,
-            rules_for_every_request(controller_manager),
+            build_rules_for_every_request(controller_manager),
         ),
         build_flow_schema(
             "kube-scheduler",
             "workload-high",
             800,
             by_namespace,
-            rules_for_every_request(scheduler),
+            build_rules_for_every_request(scheduler),
         ),
         build_flow_schema(
             "kube-system-service-accounts",
             "workload-high",
             900,
             by_namespace,
-            rules_for_every_request(kube_system_service_accounts()),
+            build_rules_for_every_request(kube_system_service_accounts()),
         ),
         build_flow_schema(
             "service-accounts",
             "workload-low",
             9000,
             by_user,
-            rules_for_every_request(service_accounts),
+            build_rules_for_every_request(service_accounts),
         ),
         build_flow_schema(
             "global-default",
             "global-default",
             9900,
             by_user,
-            rules_for_every_request(all_user_groups()),
+            build_rules_for_every_request(authenticated_and_unauthenticated_groups()),
         ),
         build_flow_schema(
             "portcullis-repair",
             "portcullis-repair",
             950,
             by_user,
-            rules_for_resources(
+            build_rules_for_resources(
                 groups(&["system:authenticated"]),
                 // Reads repair nothing, and controllers that list roles all the time must not delay repairs.
                 vec![build_resource_rule(WRITES, REPAIR_GROUPS, EVERY, true)],
@@ -176,7 +176,7 @@ pub fn suggested_schemas() -> Vec<FlowSchema> {
             "portcullis-access-reviews",
             950,
             by_user,
-            rules_for_resources(
+            build_rules_for_resources(
                 groups(&["system:authenticated"]),
                 vec![build_resource_rule(&["create"], REVIEW_GROUPS, EVERY, true)],
             ),
@@ -186,7 +186,10 @@ pub fn suggested_schemas() -> Vec<FlowSchema> {
             "portcullis-leases",
             950,
             by_user,
-            rules_for_resources(groups(&["system:authenticated"]), vec![lease_rule()]),
+            build_rules_for_resources(
+                groups(&["system:authenticated"]),
+                vec![build_lease_renewal_rule()],
+            ),
         ),
     ]
 }
@@ -204,36 +207,36 @@ fn build_limited_level(
     nominal_concurrency_shares: u32,
     lendable_percent: u32,
     limit_response: LimitResponse,
-) -> BootstrapLevel {
+) -> BootstrapPriorityLevel {
     let kind = PriorityLevelKind::Limited { nominal_concurrency_shares, limit_response };
     let level = PriorityLevel { name: name.to_owned(), uid: String::new(), kind };
-    BootstrapLevel { level, lendable_percent }
+    BootstrapPriorityLevel { priority_level: level, lendable_percent }
 }
 
-fn queueing_response(queues: u32, hand_size: u32) -> LimitResponse {
-    LimitResponse::Queue(QueuingOptions { queues, hand_size, queue_length_limit: 50 })
+fn queuing_limit_response(queues: u32, hand_size: u32) -> LimitResponse {
+    LimitResponse::Queue(QueuingOptions { n_queues: queues, hand_size, queue_length_limit: 50 })
 }
 
 fn build_flow_schema(
     name: &str,
-    priority_level: &str,
+    priority_level_name: &str,
     matching_precedence: i32,
-    distinguisher: Option<FlowDistinguisher>,
-    rules: PolicyRules,
+    flow_distinguisher: Option<FlowDistinguisher>,
+    rules: PolicyRulesWithSubjects,
 ) -> FlowSchema {
     FlowSchema {
         name: name.to_owned(),
         uid: String::new(),
         matching_precedence,
-        priority_level: priority_level.to_owned(),
-        distinguisher,
+        priority_level_name: priority_level_name.to_owned(),
+        flow_distinguisher,
         rules: vec![rules],
     }
 }
 
 /// Matches every request of the subjects.
-fn rules_for_every_request(subjects: Vec<Subject>) -> PolicyRules {
-    PolicyRules {
+fn build_rules_for_every_request(subjects: Vec<Subject>) -> PolicyRulesWithSubjects {
+    PolicyRulesWithSubjects {
         subjects,
         resource_rules: vec![build_resource_rule(EVERY, EVERY, EVERY, true)],
         non_resource_rules: vec![NonResourceRule {
@@ -243,8 +246,11 @@ fn rules_for_every_request(subjects: Vec<Subject>) -> PolicyRules {
     }
 }
 
-fn rules_for_resources(subjects: Vec<Subject>, resource_rules: Vec<ResourceRule>) -> PolicyRules {
-    PolicyRules { subjects, resource_rules, non_resource_rules: Vec::new() }
+fn build_rules_for_resources(
+    subjects: Vec<Subject>,
+    resource_rules: Vec<ResourceRule>,
+) -> PolicyRulesWithSubjects {
+    PolicyRulesWithSubjects { subjects, resource_rules, non_resource_rules: Vec::new() }
 }
 
 /// A rule for all namespaces.
@@ -252,23 +258,23 @@ fn build_resource_rule(
     verbs: &[&str],
     api_groups: &[&str],
     resources: &[&str],
-    cluster_scope: bool,
+    matches_cluster_scope: bool,
 ) -> ResourceRule {
     ResourceRule {
         verbs: to_owned_strings(verbs),
         api_groups: to_owned_strings(api_groups),
         resources: to_owned_strings(resources),
         namespaces: to_owned_strings(EVERY),
-        cluster_scope,
+        matches_cluster_scope,
     }
 }
 
 /// The requests by which a leader renews its lease.
-fn lease_rule() -> ResourceRule {
+fn build_lease_renewal_rule() -> ResourceRule {
     build_resource_rule(&["get", "create", "update"], &["coordination.k8s.io"], &["leases"], false)
 }
 
-fn all_user_groups() -> Vec<Subject> {
+fn authenticated_and_unauthenticated_groups() -> Vec<Subject> {
     groups(&["system:unauthenticated", "system:authenticated"])
 }
 

@@ -1,37 +1,38 @@
-//! The configuration in force, and the classification of requests by it.
+//! Classifies requests by the flow schemas in force.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use crate::flow_controller::LevelRuntime;
 use crate::flow_schema::{FlowDistinguisher, FlowSchema};
-use crate::flow_statistics::{FlowStatistics, FlowUsage};
+use crate::flow_schema_statistics::{FlowSchemaStatistics, FlowSchemaUsage};
 use crate::request_digest::RequestDigest;
 
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// The flow schemas in force, with the levels that they refer to. It never changes; a change makes a new one.
+/// The flow schemas in force, with the levels that they refer to. The value is immutable: a change of the configuration
+/// builds a new one.
 #[derive(Debug)]
 pub(crate) struct FlowSchemas {
     /// Sorted by precedence, then by name.
-    schemas: Vec<Arc<ActiveSchema>>,
+    active_schemas: Vec<Arc<ActiveSchema>>,
 }
 
-/// A flow schema in force.
+/// A flow schema in force, with the state of its priority level and its counters.
 #[derive(Debug)]
 pub(crate) struct ActiveSchema {
-    pub(crate) schema: Arc<FlowSchema>,
-    pub(crate) level: Arc<LevelRuntime>,
+    pub(crate) flow_schema: Arc<FlowSchema>,
+    pub(crate) level_runtime: Arc<LevelRuntime>,
     level_uid: Arc<str>,
     is_level_exempt: bool,
     /// Stays the same while the schema keeps its name and its level.
-    pub(crate) statistics: Arc<FlowStatistics>,
+    pub(crate) flow_schema_statistics: Arc<FlowSchemaStatistics>,
 }
 
 /// The schema, the level and the flow of a request.
 #[derive(Debug, Clone)]
 pub struct Classification {
-    pub(crate) schema: Arc<ActiveSchema>,
+    pub(crate) active_schema: Arc<ActiveSchema>,
     /// Identifies the flow within the level.
     pub(crate) flow_hash: u64,
     pub(crate) is_watch: bool,
@@ -39,23 +40,23 @@ pub struct Classification {
 
 impl Classification {
     /// The schema that matches the request.
-    pub fn schema(&self) -> &FlowSchema {
-        &self.schema.schema
+    pub fn flow_schema(&self) -> &FlowSchema {
+        &self.active_schema.flow_schema
     }
 
     /// The name of the priority level.
     pub fn level_name(&self) -> &str {
-        self.schema.level.name()
+        self.active_schema.level_runtime.name()
     }
 
     /// The uid of the priority level.
     pub fn level_uid(&self) -> &str {
-        &self.schema.level_uid
+        &self.active_schema.level_uid
     }
 
     /// Whether requests of the level are never limited.
     pub fn is_exempt(&self) -> bool {
-        self.schema.is_level_exempt
+        self.active_schema.is_level_exempt
     }
 }
 
@@ -69,39 +70,42 @@ impl FlowSchemas {
         let mut schemas: Vec<_> = schemas
             .into_iter()
             .filter_map(|schema| {
-                let level = levels.iter().find(|level| level.name() == schema.priority_level)?;
-                let known = old
-                    .schemas
-                    .iter()
-                    .find(|own| own.schema.name == schema.name && own.level.name() == level.name());
-                let (level_uid, is_level_exempt) = level.uid_and_exemption();
+                let level =
+                    levels.iter().find(|level| level.name() == schema.priority_level_name)?;
+                let known = old.active_schemas.iter().find(|own| {
+                    own.flow_schema.name == schema.name && own.level_runtime.name() == level.name()
+                });
+                let (level_uid, is_level_exempt) = level.level_uid_and_is_exempt();
                 Some(Arc::new(ActiveSchema {
-                    schema,
-                    level: Arc::clone(level),
+                    flow_schema: schema,
+                    level_runtime: Arc::clone(level),
                     level_uid,
                     is_level_exempt,
-                    statistics: known.map(|own| Arc::clone(&own.statistics)).unwrap_or_default(),
+                    flow_schema_statistics: known
+                        .map(|own| Arc::clone(&own.flow_schema_statistics))
+                        .unwrap_or_default(),
                 }))
             })
             .collect();
         schemas.sort_by(|a, b| {
-            let (a, b) = (&a.schema, &b.schema);
+            let (a, b) = (&a.flow_schema, &b.flow_schema);
             (a.matching_precedence, &a.name).cmp(&(b.matching_precedence, &b.name))
         });
-        Self { schemas }
+        Self { active_schemas: schemas }
     }
 
-    /// No schemas at all.
-    pub(crate) fn without_schemas() -> Self {
-        Self { schemas: Vec::new() }
+    /// Creates a value without schemas, which is in force before the first configuration.
+    pub(crate) fn new_empty() -> Self {
+        Self { active_schemas: Vec::new() }
     }
 
     /// The statistics of the requests of each schema.
-    pub(crate) fn flow_usages(&self) -> Vec<FlowUsage> {
+    pub(crate) fn flow_schema_usages(&self) -> Vec<FlowSchemaUsage> {
         let usage = |own: &Arc<ActiveSchema>| {
-            own.statistics.to_flow_usage(&own.schema.name, own.level.name())
+            own.flow_schema_statistics
+                .to_flow_schema_usage(&own.flow_schema.name, own.level_runtime.name())
         };
-        self.schemas.iter().map(usage).collect()
+        self.active_schemas.iter().map(usage).collect()
     }
 
     /// Finds the first schema that matches the request, its level, and the flow of the request.
@@ -111,20 +115,21 @@ impl FlowSchemas {
     /// 2. With `ByUser`, the user; the service accounts of a namespace are one user, since a user who may create one
     ///    may create many.
     /// 3. Otherwise, all requests of the schema.
-    pub(crate) fn classify(
+    pub(crate) fn classify_request(
         &self,
         request: &RequestDigest<'_>,
         hasher: &RandomState,
     ) -> Option<Classification> {
-        let schema = self.schemas.iter().find(|own| own.schema.matches(request))?;
-        let distinguisher = match schema.schema.distinguisher {
+        let schema =
+            self.active_schemas.iter().find(|own| own.flow_schema.matches_request(request))?;
+        let distinguisher = match schema.flow_schema.flow_distinguisher {
             None => "",
             Some(FlowDistinguisher::ByNamespace) => request.namespace(),
             Some(FlowDistinguisher::ByUser) => strip_service_account_name(request.user),
         };
         Some(Classification {
-            schema: Arc::clone(schema),
-            flow_hash: hasher.hash_one((&schema.schema.name, distinguisher)),
+            active_schema: Arc::clone(schema),
+            flow_hash: hasher.hash_one((&schema.flow_schema.name, distinguisher)),
             is_watch: request.verb == "watch",
         })
     }

@@ -1,4 +1,4 @@
-//! Hands out seats to requests.
+//! The flow controller: hands out the seats of priority levels to requests.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::classify::{ActiveSchema, Classification, FlowSchemas};
 use crate::flow_schema::FlowSchema;
-use crate::flow_statistics::{FlowStatistics, FlowUsage};
+use crate::flow_schema_statistics::{FlowSchemaStatistics, FlowSchemaUsage};
 use crate::level_queues::{ArrivalResult, DispatchedRequests, HeldSeats, LevelQueues, WaiterId};
 use crate::priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind};
 use crate::request_digest::RequestDigest;
@@ -24,16 +24,16 @@ use crate::seat_allocation::{nominal_seats, total_shares};
 pub struct FlowController {
     /// The seats of all levels together.
     seats_max: u32,
-    configuration: ArcSwap<Configuration>,
+    current_schemas_and_levels: ArcSwap<SchemasAndLevels>,
     /// Seeded at random in each process, so that no client can choose flows that share all queues with another
     /// flow.
     hash_builder: RandomState,
 }
 
 #[derive(Debug)]
-struct Configuration {
-    schemas: FlowSchemas,
-    levels: Vec<Arc<LevelRuntime>>,
+struct SchemasAndLevels {
+    flow_schemas: FlowSchemas,
+    level_runtimes: Vec<Arc<LevelRuntime>>,
 }
 
 /// The state of one priority level. A change of its configuration keeps this value, so waiting requests keep their
@@ -41,14 +41,14 @@ struct Configuration {
 #[derive(Debug)]
 pub(crate) struct LevelRuntime {
     name: String,
-    state: Mutex<LevelState>,
+    level_state: Mutex<LevelState>,
 }
 
 #[derive(Debug)]
 struct LevelState {
     uid: Arc<str>,
     is_exempt: bool,
-    queues: LevelQueues<WaitingRequest>,
+    level_queues: LevelQueues<WaitingRequest>,
 }
 
 /// A request that waits for a seat.
@@ -61,10 +61,10 @@ struct WaitingRequest {
 /// The request that a seat belongs to, for the statistics of its schema.
 #[derive(Debug, Clone)]
 struct SeatHolder {
-    schema: Arc<ActiveSchema>,
+    active_schema: Arc<ActiveSchema>,
     is_watch: bool,
     /// How long the request held a seat before it was suspended.
-    service_before_suspension: Duration,
+    execution_time_before_suspension: Duration,
 }
 
 /// The right of one request to run. Dropping it lets the next request run.
@@ -73,7 +73,7 @@ struct SeatHolder {
 pub struct Seat {
     seat_holder: SeatHolder,
     held_seats: HeldSeats,
-    began_at: Instant,
+    execution_began_at: Instant,
     is_suspended: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct SuspendedSeat {
 
 /// Why a request gets no seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rejection {
+pub enum RejectionReason {
     /// All seats of a level without queues are in use.
     #[error("all seats of the priority level are in use")]
     ConcurrencyLimit,
@@ -99,12 +99,12 @@ pub enum Rejection {
     TimeOut,
 }
 
-impl Rejection {
+impl RejectionReason {
     /// All reasons why a request gets no seat.
     pub const ALL: [Self; 3] = [Self::ConcurrencyLimit, Self::QueueFull, Self::TimeOut];
 
     /// The value of the label `reason` in Kubernetes' metrics.
-    pub fn metric_label(self) -> &'static str {
+    pub fn reason_label_value(self) -> &'static str {
         match self {
             Self::ConcurrencyLimit => "concurrency-limit",
             Self::QueueFull => "queue-full",
@@ -113,85 +113,102 @@ impl Rejection {
     }
 }
 
-/// How busy a level is.
+/// The seats of a priority level that are in use, and the requests that run and wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LevelUsage {
+pub struct PriorityLevelUsage {
     /// The name of the level.
     pub name: String,
     /// The seats of the level; `None` if it is exempt.
     pub seats_max: Option<u32>,
-    /// The seats in use.
+    /// The number of seats that requests hold.
     pub seats_in_use: u32,
-    /// The requests that run.
-    pub n_executing: usize,
-    /// The requests that wait.
-    pub n_waiting: usize,
+    /// The number of requests that hold a seat.
+    pub n_executing_requests: usize,
+    /// The number of requests that wait for a seat.
+    pub n_waiting_requests: usize,
 }
 
 impl FlowController {
     /// Makes a controller without schemas and levels.
     pub fn new(seats_max: u32) -> Self {
-        let configuration =
-            Configuration { schemas: FlowSchemas::without_schemas(), levels: Vec::new() };
+        let current_schemas_and_levels =
+            SchemasAndLevels { flow_schemas: FlowSchemas::new_empty(), level_runtimes: Vec::new() };
         Self {
             seats_max,
-            configuration: ArcSwap::from_pointee(configuration),
+            current_schemas_and_levels: ArcSwap::from_pointee(current_schemas_and_levels),
             hash_builder: RandomState::new(),
         }
     }
 
     /// Replaces all schemas and levels. Requests that run or wait go on under the new limits of their level; those of a level
     /// that no longer exists go on under its last limits. Callers do not run this concurrently.
-    pub fn configure(&self, schemas: Vec<Arc<FlowSchema>>, levels: &[PriorityLevel]) {
+    pub fn replace_schemas_and_levels(
+        &self,
+        schemas: Vec<Arc<FlowSchema>>,
+        levels: &[PriorityLevel],
+    ) {
         let shares = total_shares(levels);
-        let old = self.configuration.load_full();
+        let old = self.current_schemas_and_levels.load_full();
         let levels: Vec<Arc<LevelRuntime>> = levels
             .iter()
             .map(|level| {
                 let seats = nominal_seats(level, shares, self.seats_max);
-                match old.levels.iter().find(|known| known.name == level.name) {
+                match old.level_runtimes.iter().find(|known| known.name == level.name) {
                     Some(known) => {
-                        known.configure(level, seats);
+                        known.update_level(level, seats);
                         Arc::clone(known)
                     }
                     None => Arc::new(LevelRuntime::new(level, seats)),
                 }
             })
             .collect();
-        let schemas = FlowSchemas::new(schemas, &levels, &old.schemas);
-        self.configuration.store(Arc::new(Configuration { schemas, levels }));
+        let schemas = FlowSchemas::new(schemas, &levels, &old.flow_schemas);
+        self.current_schemas_and_levels
+            .store(Arc::new(SchemasAndLevels { flow_schemas: schemas, level_runtimes: levels }));
     }
 
     /// The schema, level and flow of a request. `None` if no schema matches; the mandatory schema `catch-all` matches
     /// every request.
-    pub fn classify(&self, request: &RequestDigest<'_>) -> Option<Classification> {
-        self.configuration.load().schemas.classify(request, &self.hash_builder)
+    pub fn classify_request(&self, request: &RequestDigest<'_>) -> Option<Classification> {
+        self.current_schemas_and_levels
+            .load()
+            .flow_schemas
+            .classify_request(request, &self.hash_builder)
     }
 
     /// The statistics of the requests of each schema. Schemas that no longer exist are not in it.
-    pub fn flow_usages(&self) -> Vec<FlowUsage> {
-        self.configuration.load().schemas.flow_usages()
+    pub fn flow_schema_usages(&self) -> Vec<FlowSchemaUsage> {
+        self.current_schemas_and_levels.load().flow_schemas.flow_schema_usages()
     }
 
-    /// How busy each level is.
-    pub fn level_usages(&self) -> Vec<LevelUsage> {
-        self.configuration.load().levels.iter().map(|level| level.level_usage()).collect()
+    /// Returns the seats in use and the waiting requests of each priority level.
+    pub fn priority_level_usages(&self) -> Vec<PriorityLevelUsage> {
+        self.current_schemas_and_levels
+            .load()
+            .level_runtimes
+            .iter()
+            .map(|level| level.to_priority_level_usage())
+            .collect()
     }
 }
 
 impl Classification {
     /// Waits until the request may run, at most until `deadline`. Dropping the future gives up the place in the queue.
-    pub async fn acquire(&self, seats: u32, deadline: Instant) -> Result<Seat, Rejection> {
-        let statistics = &self.schema.statistics;
-        let level = &self.schema.level;
+    pub async fn acquire_seats(
+        &self,
+        seats: u32,
+        deadline: Instant,
+    ) -> Result<Seat, RejectionReason> {
+        let statistics = &self.active_schema.flow_schema_statistics;
+        let level = &self.active_schema.level_runtime;
         let holder = || SeatHolder {
-            schema: Arc::clone(&self.schema),
+            active_schema: Arc::clone(&self.active_schema),
             is_watch: self.is_watch,
-            service_before_suspension: Duration::ZERO,
+            execution_time_before_suspension: Duration::ZERO,
         };
         let mut receiver = None;
         let arrival = {
-            let queues = &mut level.lock().queues;
+            let queues = &mut level.lock().level_queues;
             let seats = seats.clamp(1, queues.seats_max().max(1));
             queues.execute_or_enqueue(self.flow_hash, seats, || {
                 new_waiting_request(holder(), &mut receiver)
@@ -202,8 +219,8 @@ impl Classification {
                 statistics.record_dispatch(Duration::ZERO);
                 return Ok(Seat::new(holder(), held));
             }
-            ArrivalResult::NoSeat => Rejection::ConcurrencyLimit,
-            ArrivalResult::QueueFull => Rejection::QueueFull,
+            ArrivalResult::NoSeat => RejectionReason::ConcurrencyLimit,
+            ArrivalResult::QueueFull => RejectionReason::QueueFull,
             ArrivalResult::Wait(id) => {
                 let begun = Instant::now();
                 let waiting = WaitingCountGuard::new(statistics);
@@ -216,8 +233,8 @@ impl Classification {
                         return Ok(seat);
                     }
                     None => {
-                        statistics.record_rejection(Rejection::TimeOut, begun.elapsed());
-                        return Err(Rejection::TimeOut);
+                        statistics.record_rejection(RejectionReason::TimeOut, begun.elapsed());
+                        return Err(RejectionReason::TimeOut);
                     }
                 }
             }
@@ -237,66 +254,66 @@ fn new_waiting_request(
 }
 
 /// Counts a request as waiting until it is dropped.
-struct WaitingCountGuard<'a>(&'a FlowStatistics);
+struct WaitingCountGuard<'a>(&'a FlowSchemaStatistics);
 
 impl<'a> WaitingCountGuard<'a> {
-    fn new(statistics: &'a FlowStatistics) -> Self {
-        statistics.n_waiting.add(1);
-        Self(statistics)
+    fn new(flow_schema_statistics: &'a FlowSchemaStatistics) -> Self {
+        flow_schema_statistics.n_waiting_requests.increase_gauge(1);
+        Self(flow_schema_statistics)
     }
 }
 
 impl Drop for WaitingCountGuard<'_> {
     fn drop(&mut self) {
-        self.0.n_waiting.subtract(1);
+        self.0.n_waiting_requests.decrease_gauge(1);
     }
 }
 
 impl Seat {
     fn new(holder: SeatHolder, held: HeldSeats) -> Self {
-        let statistics = &holder.schema.statistics;
-        statistics.n_executing.add(1);
-        statistics.seats_in_use.add(held.seats as usize);
+        let statistics = &holder.active_schema.flow_schema_statistics;
+        statistics.n_executing_requests.increase_gauge(1);
+        statistics.seats_in_use.increase_gauge(held.n_seats as usize);
         Self {
             seat_holder: holder,
             held_seats: held,
-            began_at: Instant::now(),
+            execution_began_at: Instant::now(),
             is_suspended: false,
         }
     }
 
-    /// Gives the seat back, to take it again later.
-    pub fn suspend(mut self) -> SuspendedSeat {
+    /// Gives the seat back until [`SuspendedSeat::reacquire_seat`].
+    pub fn suspend_seat(mut self) -> SuspendedSeat {
         self.is_suspended = true;
         let mut holder = self.seat_holder.clone();
-        holder.service_before_suspension += self.began_at.elapsed();
+        holder.execution_time_before_suspension += self.execution_began_at.elapsed();
         SuspendedSeat { seat_holder: holder, held_seats: self.held_seats }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let service = self.began_at.elapsed();
-        let statistics = &self.seat_holder.schema.statistics;
-        statistics.n_executing.subtract(1);
-        statistics.seats_in_use.subtract(self.held_seats.seats as usize);
+        let service = self.execution_began_at.elapsed();
+        let statistics = &self.seat_holder.active_schema.flow_schema_statistics;
+        statistics.n_executing_requests.decrease_gauge(1);
+        statistics.seats_in_use.decrease_gauge(self.held_seats.n_seats as usize);
         if !self.is_suspended {
-            let service_of_all = self.seat_holder.service_before_suspension + service;
+            let service_of_all = self.seat_holder.execution_time_before_suspension + service;
             statistics.record_execution(self.seat_holder.is_watch, service_of_all);
         }
-        let level = &self.seat_holder.schema.level;
-        let dispatched = level.lock().queues.finish_request(self.held_seats, service);
+        let level = &self.seat_holder.active_schema.level_runtime;
+        let dispatched = level.lock().level_queues.finish_request(self.held_seats, service);
         hand_over_seats(dispatched);
     }
 }
 
 impl SuspendedSeat {
-    /// Waits for the seat. The request is never refused, because it may have had effects already.
-    pub async fn resume(self) -> Seat {
-        let level = &self.seat_holder.schema.level;
+    /// Waits until the request has a seat again. The request is never refused, because it may have had effects already.
+    pub async fn reacquire_seat(self) -> Seat {
+        let level = &self.seat_holder.active_schema.level_runtime;
         loop {
             let mut receiver = None;
-            let arrival = level.lock().queues.resume_request(self.held_seats, || {
+            let arrival = level.lock().level_queues.resume_request(self.held_seats, || {
                 new_waiting_request(self.seat_holder.clone(), &mut receiver)
             });
             match arrival {
@@ -321,36 +338,36 @@ fn hand_over_seats(dispatched: DispatchedRequests<WaitingRequest>) {
 
 impl LevelRuntime {
     fn new(level: &PriorityLevel, seats: u32) -> Self {
-        let (is_exempt, seats, limit_response) = limits_of_kind(level.kind, seats);
+        let (is_exempt, seats, limit_response) = seat_limits_of_level_kind(level.kind, seats);
         let queues = LevelQueues::new(seats, limit_response);
-        let state = LevelState { uid: level.uid.as_str().into(), is_exempt, queues };
-        Self { name: level.name.clone(), state: Mutex::new(state) }
+        let state = LevelState { uid: level.uid.as_str().into(), is_exempt, level_queues: queues };
+        Self { name: level.name.clone(), level_state: Mutex::new(state) }
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(crate) fn uid_and_exemption(&self) -> (Arc<str>, bool) {
+    pub(crate) fn level_uid_and_is_exempt(&self) -> (Arc<str>, bool) {
         let state = self.lock();
         (Arc::clone(&state.uid), state.is_exempt)
     }
 
-    fn configure(&self, level: &PriorityLevel, seats: u32) {
+    fn update_level(&self, level: &PriorityLevel, seats: u32) {
         let dispatched = {
             let mut state = self.lock();
             if *state.uid != *level.uid {
                 state.uid = level.uid.as_str().into();
             }
-            let (is_exempt, seats, limit_response) = limits_of_kind(level.kind, seats);
+            let (is_exempt, seats, limit_response) = seat_limits_of_level_kind(level.kind, seats);
             state.is_exempt = is_exempt;
-            state.queues.configure(seats, limit_response)
+            state.level_queues.reconfigure_queues(seats, limit_response)
         };
         hand_over_seats(dispatched);
     }
 
     fn lock(&self) -> MutexGuard<'_, LevelState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.level_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a seat is handed over. Dropping the future gives up the place in the queue.
@@ -359,28 +376,28 @@ impl LevelRuntime {
         id: WaiterId,
         receiver: Option<oneshot::Receiver<Seat>>,
     ) -> Option<Seat> {
-        let place = QueuePlaceGuard { level: self, id };
+        let place = QueuePlaceGuard { level_runtime: self, id };
         let seat = receiver?.await.ok();
         // A seat was handed over, so the place in the queue is gone already.
         std::mem::forget(place);
         seat
     }
 
-    fn level_usage(&self) -> LevelUsage {
+    fn to_priority_level_usage(&self) -> PriorityLevelUsage {
         let state = self.lock();
-        LevelUsage {
+        PriorityLevelUsage {
             name: self.name.clone(),
-            seats_max: (!state.is_exempt).then(|| state.queues.seats_max()),
-            seats_in_use: state.queues.seats_in_use(),
-            n_executing: state.queues.n_executing(),
-            n_waiting: state.queues.n_waiting(),
+            seats_max: (!state.is_exempt).then(|| state.level_queues.seats_max()),
+            seats_in_use: state.level_queues.seats_in_use(),
+            n_executing_requests: state.level_queues.n_executing_requests(),
+            n_waiting_requests: state.level_queues.n_waiting_requests(),
         }
     }
 }
 
 /// Returns whether a level is exempt, its seats, and its response while no seat is free. An exempt level has so
 /// many seats that one is always free.
-fn limits_of_kind(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitResponse) {
+fn seat_limits_of_level_kind(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitResponse) {
     match kind {
         PriorityLevelKind::Exempt => (true, u32::MAX, LimitResponse::Reject),
         PriorityLevelKind::Limited { limit_response, .. } => (false, seats, limit_response),
@@ -389,13 +406,13 @@ fn limits_of_kind(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitRespo
 
 /// A place in a queue, which is given up when this is dropped.
 struct QueuePlaceGuard<'a> {
-    level: &'a LevelRuntime,
+    level_runtime: &'a LevelRuntime,
     id: WaiterId,
 }
 
 impl Drop for QueuePlaceGuard<'_> {
     fn drop(&mut self) {
-        let dispatched = self.level.lock().queues.cancel_waiter(self.id);
+        let dispatched = self.level_runtime.lock().level_queues.cancel_waiter(self.id);
         hand_over_seats(dispatched);
     }
 }

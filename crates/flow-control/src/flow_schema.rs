@@ -20,11 +20,11 @@ pub struct FlowSchema {
     /// Schemas with a lower number are tried first.
     pub matching_precedence: i32,
     /// The name of the priority level.
-    pub priority_level: String,
+    pub priority_level_name: String,
     /// How the requests of this schema are divided into flows; `None` makes them one flow.
-    pub distinguisher: Option<FlowDistinguisher>,
+    pub flow_distinguisher: Option<FlowDistinguisher>,
     /// The schema matches if one of these matches.
-    pub rules: Vec<PolicyRules>,
+    pub rules: Vec<PolicyRulesWithSubjects>,
 }
 
 /// The attribute that divides the requests of a schema into flows.
@@ -38,7 +38,7 @@ pub enum FlowDistinguisher {
 
 /// Matches a request of one of the subjects for one of the targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PolicyRules {
+pub struct PolicyRulesWithSubjects {
     /// The users, groups and service accounts.
     pub subjects: Vec<Subject>,
     /// The rules for resources.
@@ -75,10 +75,10 @@ pub struct ResourceRule {
     /// The namespaces of requests that have one.
     pub namespaces: Vec<String>,
     /// Whether the rule matches requests without a namespace.
-    pub cluster_scope: bool,
+    pub matches_cluster_scope: bool,
 }
 
-/// Matches requests for paths.
+/// Matches requests for paths that are no resources, such as `/healthz`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NonResourceRule {
     /// The verbs; a single `*` matches every verb.
@@ -89,30 +89,38 @@ pub struct NonResourceRule {
 
 impl FlowSchema {
     /// Whether one of the rules matches the request.
-    pub(crate) fn matches(&self, request: &RequestDigest<'_>) -> bool {
-        self.rules.iter().any(|rules| rules.matches(request))
+    pub(crate) fn matches_request(&self, request: &RequestDigest<'_>) -> bool {
+        self.rules.iter().any(|rules| rules.matches_request(request))
     }
 }
 
-impl PolicyRules {
-    fn matches(&self, request: &RequestDigest<'_>) -> bool {
-        if !self.subjects.iter().any(|subject| subject.matches(request)) {
+impl PolicyRulesWithSubjects {
+    fn matches_request(&self, request: &RequestDigest<'_>) -> bool {
+        if !self.subjects.iter().any(|subject| subject.matches_request(request)) {
             return false;
         }
-        match request.target {
-            RequestTarget::Resource { group, resource, subresource, namespace } => self
-                .resource_rules
-                .iter()
-                .any(|rule| rule.matches(request.verb, group, resource, subresource, namespace)),
-            RequestTarget::Path(path) => {
-                self.non_resource_rules.iter().any(|rule| rule.matches(request.verb, path))
+        match request.request_target {
+            RequestTarget::Resource { group, resource, subresource, namespace } => {
+                self.resource_rules.iter().any(|rule| {
+                    rule.matches_resource_request(
+                        request.verb,
+                        group,
+                        resource,
+                        subresource,
+                        namespace,
+                    )
+                })
             }
+            RequestTarget::Path(path) => self
+                .non_resource_rules
+                .iter()
+                .any(|rule| rule.matches_non_resource_request(request.verb, path)),
         }
     }
 }
 
 impl Subject {
-    fn matches(&self, request: &RequestDigest<'_>) -> bool {
+    fn matches_request(&self, request: &RequestDigest<'_>) -> bool {
         match self {
             Self::User(name) => name == WILDCARD || name == request.user,
             Self::Group(name) => name == WILDCARD || request.groups.iter().any(|own| own == name),
@@ -130,7 +138,7 @@ impl Subject {
 }
 
 impl ResourceRule {
-    fn matches(
+    fn matches_resource_request(
         &self,
         verb: &str,
         group: &str,
@@ -138,19 +146,19 @@ impl ResourceRule {
         subresource: &str,
         namespace: &str,
     ) -> bool {
-        list_matches(&self.verbs, verb)
-            && self.matches_resource(resource, subresource)
-            && list_matches(&self.api_groups, group)
+        list_contains_value_or_wildcard(&self.verbs, verb)
+            && self.matches_resource_and_subresource(resource, subresource)
+            && list_contains_value_or_wildcard(&self.api_groups, group)
             && if namespace.is_empty() {
-                self.cluster_scope
+                self.matches_cluster_scope
             } else {
-                list_matches(&self.namespaces, namespace)
+                list_contains_value_or_wildcard(&self.namespaces, namespace)
             }
     }
 
-    fn matches_resource(&self, resource: &str, subresource: &str) -> bool {
+    fn matches_resource_and_subresource(&self, resource: &str, subresource: &str) -> bool {
         if subresource.is_empty() {
-            return list_matches(&self.resources, resource);
+            return list_contains_value_or_wildcard(&self.resources, resource);
         }
         is_wildcard_list(&self.resources)
             || self.resources.iter().any(|own| own.split_once('/') == Some((resource, subresource)))
@@ -158,14 +166,14 @@ impl ResourceRule {
 }
 
 impl NonResourceRule {
-    fn matches(&self, verb: &str, path: &str) -> bool {
-        list_matches(&self.verbs, verb)
-            && self.non_resource_urls.iter().any(|own| covers_path(own, path))
+    fn matches_non_resource_request(&self, verb: &str, path: &str) -> bool {
+        list_contains_value_or_wildcard(&self.verbs, verb)
+            && self.non_resource_urls.iter().any(|own| rule_path_covers_path(own, path))
     }
 }
 
 /// Whether a path of a rule is `*`, the path itself, or a parent of it. `/a`, `/a/` and `/a/*` all cover `/a/b`.
-fn covers_path(rule_path: &str, path: &str) -> bool {
+fn rule_path_covers_path(rule_path: &str, path: &str) -> bool {
     if rule_path == WILDCARD || rule_path == path {
         return true;
     }
@@ -174,7 +182,7 @@ fn covers_path(rule_path: &str, path: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn list_matches(list: &[String], value: &str) -> bool {
+fn list_contains_value_or_wildcard(list: &[String], value: &str) -> bool {
     is_wildcard_list(list) || list.iter().any(|own| own == value)
 }
 

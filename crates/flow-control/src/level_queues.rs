@@ -28,7 +28,7 @@ pub(crate) struct LevelQueues<W> {
     seats_max: u32,
     limit_response: LimitResponse,
     seats_in_use: u32,
-    n_executing: usize,
+    n_executing_requests: usize,
     /// Empty if requests are refused instead of queued.
     queues: Vec<Queue<W>>,
     /// The number of times that the queues were replaced. It keeps a request from changing the start tag of a queue
@@ -37,10 +37,10 @@ pub(crate) struct LevelQueues<W> {
     /// The requests that have run before and need a seat again. They are never refused.
     resuming_requests: VecDeque<Waiter<W>>,
     /// Whether the next seats go to a queued request, because the last ones went to a resuming request.
-    serves_queues_next: bool,
+    is_queued_request_next: bool,
     /// The start tag of the request that was dispatched last.
     virtual_time: u64,
-    n_waiting: usize,
+    n_waiting_requests: usize,
     last_waiter_id: WaiterId,
 }
 
@@ -55,7 +55,7 @@ struct Queue<W> {
 struct Waiter<W> {
     id: WaiterId,
     flow_hash: u64,
-    seats: u32,
+    n_seats: u32,
     /// For a request that resumes, the queue that is charged.
     charged_queue: Option<QueueRef>,
     wake_handle: W,
@@ -75,7 +75,7 @@ pub(crate) struct WaiterId(u64);
 /// The seats that a running request holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeldSeats {
-    pub(crate) seats: u32,
+    pub(crate) n_seats: u32,
     /// The queue that the request came from.
     source_queue: Option<QueueRef>,
 }
@@ -102,13 +102,13 @@ impl<W> LevelQueues<W> {
             seats_max,
             limit_response,
             seats_in_use: 0,
-            n_executing: 0,
-            queues: new_queues(limit_response, 0),
+            n_executing_requests: 0,
+            queues: build_queues(limit_response, 0),
             queues_generation: 0,
             resuming_requests: VecDeque::new(),
-            serves_queues_next: false,
+            is_queued_request_next: false,
             virtual_time: 0,
-            n_waiting: 0,
+            n_waiting_requests: 0,
             last_waiter_id: WaiterId(0),
         }
     }
@@ -121,12 +121,12 @@ impl<W> LevelQueues<W> {
         self.seats_in_use
     }
 
-    pub(crate) fn n_executing(&self) -> usize {
-        self.n_executing
+    pub(crate) fn n_executing_requests(&self) -> usize {
+        self.n_executing_requests
     }
 
-    pub(crate) fn n_waiting(&self) -> usize {
-        self.n_waiting
+    pub(crate) fn n_waiting_requests(&self) -> usize {
+        self.n_waiting_requests
     }
 
     /// Executes an arriving request, enqueues it or refuses it. `make_wake` is called only if the request has to
@@ -141,12 +141,12 @@ impl<W> LevelQueues<W> {
         seats: u32,
         make_wake: impl FnOnce() -> W,
     ) -> ArrivalResult {
-        let queue = self.shortest_queue(flow_hash);
-        if self.n_waiting == 0 && self.has_free_seats(seats) {
+        let queue = self.choose_shortest_queue(flow_hash);
+        if self.n_waiting_requests == 0 && self.has_free_seats(seats) {
             if let Some(queue) = queue.and_then(|index| self.queues.get_mut(index)) {
                 queue.start_tag = queue.start_tag.max(self.virtual_time);
             }
-            return ArrivalResult::Execute(self.begin_request(queue, seats));
+            return ArrivalResult::Execute(self.begin_executing_request(queue, seats));
         }
         let LimitResponse::Queue(options) = self.limit_response else {
             return ArrivalResult::NoSeat;
@@ -167,11 +167,11 @@ impl<W> LevelQueues<W> {
         queue.waiters.push_back(Waiter {
             id,
             flow_hash,
-            seats,
+            n_seats: seats,
             charged_queue: None,
             wake_handle: wake,
         });
-        self.n_waiting += 1;
+        self.n_waiting_requests += 1;
         ArrivalResult::Wait(id)
     }
 
@@ -181,9 +181,9 @@ impl<W> LevelQueues<W> {
         held: HeldSeats,
         make_wake: impl FnOnce() -> W,
     ) -> Result<HeldSeats, WaiterId> {
-        let HeldSeats { seats, source_queue: queue } = held;
-        let is_next =
-            self.resuming_requests.is_empty() && (self.n_waiting == 0 || !self.serves_queues_next);
+        let HeldSeats { n_seats: seats, source_queue: queue } = held;
+        let is_next = self.resuming_requests.is_empty()
+            && (self.n_waiting_requests == 0 || !self.is_queued_request_next);
         if is_next && self.has_free_seats(seats) {
             return Ok(self.begin_resumed_request(queue, seats));
         }
@@ -193,11 +193,11 @@ impl<W> LevelQueues<W> {
         self.resuming_requests.push_back(Waiter {
             id,
             flow_hash: 0,
-            seats,
+            n_seats: seats,
             charged_queue: queue,
             wake_handle: wake,
         });
-        self.n_waiting += 1;
+        self.n_waiting_requests += 1;
         Err(id)
     }
 
@@ -207,14 +207,14 @@ impl<W> LevelQueues<W> {
         held: HeldSeats,
         service: Duration,
     ) -> DispatchedRequests<W> {
-        self.seats_in_use = self.seats_in_use.saturating_sub(held.seats);
-        self.n_executing = self.n_executing.saturating_sub(1);
-        if let Some(queue) = held.source_queue.and_then(|queue| self.current_queue(queue)) {
-            queue.seats_in_use = queue.seats_in_use.saturating_sub(held.seats);
+        self.seats_in_use = self.seats_in_use.saturating_sub(held.n_seats);
+        self.n_executing_requests = self.n_executing_requests.saturating_sub(1);
+        if let Some(queue) = held.source_queue.and_then(|queue| self.queue_if_not_replaced(queue)) {
+            queue.seats_in_use = queue.seats_in_use.saturating_sub(held.n_seats);
             queue.start_tag = queue
                 .start_tag
-                .saturating_add(seat_nanos(held.seats, service))
-                .saturating_sub(seat_nanos(held.seats, ESTIMATED_SERVICE));
+                .saturating_add(to_seat_nanoseconds(held.n_seats, service))
+                .saturating_sub(to_seat_nanoseconds(held.n_seats, ESTIMATED_SERVICE));
         }
         self.dispatch_waiting_requests()
     }
@@ -225,7 +225,7 @@ impl<W> LevelQueues<W> {
         for waiting in queues.chain([&mut self.resuming_requests]) {
             if let Some(index) = waiting.iter().position(|waiter| waiter.id == id) {
                 waiting.remove(index);
-                self.n_waiting -= 1;
+                self.n_waiting_requests -= 1;
                 break;
             }
         }
@@ -235,7 +235,7 @@ impl<W> LevelQueues<W> {
     /// Applies a changed configuration. No waiting request is refused because of it: if the queues change, the
     /// waiting requests move to the new ones, and if there are none any more, they wait in the order of the old
     /// queues.
-    pub(crate) fn configure(
+    pub(crate) fn reconfigure_queues(
         &mut self,
         seats_max: u32,
         limit_response: LimitResponse,
@@ -244,10 +244,12 @@ impl<W> LevelQueues<W> {
         if self.limit_response != limit_response {
             self.limit_response = limit_response;
             self.queues_generation += 1;
-            let old =
-                std::mem::replace(&mut self.queues, new_queues(limit_response, self.virtual_time));
+            let old = std::mem::replace(
+                &mut self.queues,
+                build_queues(limit_response, self.virtual_time),
+            );
             for waiter in old.into_iter().flat_map(|queue| queue.waiters) {
-                let queue = self.shortest_queue(waiter.flow_hash);
+                let queue = self.choose_shortest_queue(waiter.flow_hash);
                 match queue.and_then(|index| self.queues.get_mut(index)) {
                     Some(queue) => queue.waiters.push_back(waiter),
                     None => self.resuming_requests.push_back(waiter),
@@ -258,12 +260,12 @@ impl<W> LevelQueues<W> {
     }
 
     /// The queue of a flow's hand with the fewest requests and seats.
-    fn shortest_queue(&self, flow_hash: u64) -> Option<usize> {
-        let LimitResponse::Queue(QueuingOptions { queues, hand_size, .. }) = self.limit_response
+    fn choose_shortest_queue(&self, flow_hash: u64) -> Option<usize> {
+        let LimitResponse::Queue(QueuingOptions { n_queues, hand_size, .. }) = self.limit_response
         else {
             return None;
         };
-        QueueHand::deal_queues(flow_hash, queues, hand_size)
+        QueueHand::deal_queues(flow_hash, n_queues, hand_size)
             .iter()
             .filter_map(|&index| {
                 let index = index as usize;
@@ -280,7 +282,10 @@ impl<W> LevelQueues<W> {
     }
 
     /// Returns the queue; `None` if the queues were replaced since.
-    fn current_queue(&mut self, QueueRef { index, generation }: QueueRef) -> Option<&mut Queue<W>> {
+    fn queue_if_not_replaced(
+        &mut self,
+        QueueRef { index, generation }: QueueRef,
+    ) -> Option<&mut Queue<W>> {
         if generation != self.queues_generation {
             return None;
         }
@@ -288,8 +293,8 @@ impl<W> LevelQueues<W> {
     }
 
     /// Begins a request that comes from a queue, or from none.
-    fn begin_request(&mut self, queue: Option<usize>, seats: u32) -> HeldSeats {
-        self.serves_queues_next = false;
+    fn begin_executing_request(&mut self, queue: Option<usize>, seats: u32) -> HeldSeats {
+        self.is_queued_request_next = false;
         if let Some(queue) = queue.and_then(|index| self.queues.get(index)) {
             self.virtual_time = self.virtual_time.max(queue.start_tag);
         }
@@ -300,9 +305,9 @@ impl<W> LevelQueues<W> {
     /// Begins a request that has run before. It was not chosen by its start tag, so the virtual time stays: a flow that
     /// resumes often has a tag ahead of the flows that arrive later.
     fn begin_resumed_request(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
-        self.serves_queues_next = true;
+        self.is_queued_request_next = true;
         let virtual_time = self.virtual_time;
-        if let Some(queue) = queue.and_then(|queue| self.current_queue(queue))
+        if let Some(queue) = queue.and_then(|queue| self.queue_if_not_replaced(queue))
             && queue.waiters.is_empty()
         {
             queue.start_tag = queue.start_tag.max(virtual_time);
@@ -312,27 +317,28 @@ impl<W> LevelQueues<W> {
 
     fn take_seats(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
         self.seats_in_use = self.seats_in_use.saturating_add(seats);
-        self.n_executing += 1;
-        if let Some(queue) = queue.and_then(|queue| self.current_queue(queue)) {
+        self.n_executing_requests += 1;
+        if let Some(queue) = queue.and_then(|queue| self.queue_if_not_replaced(queue)) {
             queue.seats_in_use = queue.seats_in_use.saturating_add(seats);
-            queue.start_tag = queue.start_tag.saturating_add(seat_nanos(seats, ESTIMATED_SERVICE));
+            queue.start_tag =
+                queue.start_tag.saturating_add(to_seat_nanoseconds(seats, ESTIMATED_SERVICE));
         }
-        HeldSeats { seats, source_queue: queue }
+        HeldSeats { n_seats: seats, source_queue: queue }
     }
 
     /// Lets waiting requests run while their seats are free.
     fn dispatch_waiting_requests(&mut self) -> DispatchedRequests<W> {
         let mut dispatched = Vec::new();
-        while self.n_waiting > 0 {
-            let next = match self.resuming_requests.is_empty() || self.serves_queues_next {
-                true => self.next_queue(),
+        while self.n_waiting_requests > 0 {
+            let next = match self.resuming_requests.is_empty() || self.is_queued_request_next {
+                true => self.choose_next_queue(),
                 false => None,
             };
             let waiting = match next.and_then(|index| self.queues.get(index)) {
                 Some(queue) => &queue.waiters,
                 None => &self.resuming_requests,
             };
-            let Some(seats) = waiting.front().map(|waiter| waiter.seats) else {
+            let Some(seats) = waiting.front().map(|waiter| waiter.n_seats) else {
                 break;
             };
             if !self.has_free_seats(seats) {
@@ -345,10 +351,10 @@ impl<W> LevelQueues<W> {
             let Some(waiter) = waiting.pop_front() else {
                 break;
             };
-            self.n_waiting -= 1;
+            self.n_waiting_requests -= 1;
             let held = match next {
-                Some(_) => self.begin_request(next, waiter.seats),
-                None => self.begin_resumed_request(waiter.charged_queue, waiter.seats),
+                Some(_) => self.begin_executing_request(next, waiter.n_seats),
+                None => self.begin_resumed_request(waiter.charged_queue, waiter.n_seats),
             };
             dispatched.push((waiter.wake_handle, held));
         }
@@ -356,21 +362,21 @@ impl<W> LevelQueues<W> {
     }
 
     /// The queue that is served next: of those with a waiting request, the one with the lowest start tag.
-    fn next_queue(&self) -> Option<usize> {
+    fn choose_next_queue(&self) -> Option<usize> {
         let waiting = self.queues.iter().enumerate().filter(|(_, queue)| !queue.waiters.is_empty());
         waiting.min_by_key(|(_, queue)| queue.start_tag).map(|(index, _)| index)
     }
 }
 
-fn new_queues<W>(limit_response: LimitResponse, start_tag: u64) -> Vec<Queue<W>> {
+fn build_queues<W>(limit_response: LimitResponse, start_tag: u64) -> Vec<Queue<W>> {
     let n_queues = match limit_response {
         LimitResponse::Reject => 0,
-        LimitResponse::Queue(options) => options.queues,
+        LimitResponse::Queue(options) => options.n_queues,
     };
     (0..n_queues).map(|_| Queue { waiters: VecDeque::new(), start_tag, seats_in_use: 0 }).collect()
 }
 
-fn seat_nanos(seats: u32, service: Duration) -> u64 {
+fn to_seat_nanoseconds(seats: u32, service: Duration) -> u64 {
     let nanos = u64::try_from(service.as_nanos()).unwrap_or(u64::MAX);
     nanos.saturating_mul(u64::from(seats))
 }

@@ -15,7 +15,7 @@ pub mod bootstrap;
 mod classify;
 mod flow_controller;
 mod flow_schema;
-mod flow_statistics;
+mod flow_schema_statistics;
 mod level_queues;
 mod priority_level;
 mod request_digest;
@@ -23,11 +23,13 @@ mod seat_allocation;
 mod shuffle_shard;
 
 pub use classify::Classification;
-pub use flow_controller::{FlowController, LevelUsage, Rejection, Seat, SuspendedSeat};
-pub use flow_schema::{
-    FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRules, ResourceRule, Subject,
+pub use flow_controller::{
+    FlowController, PriorityLevelUsage, RejectionReason, Seat, SuspendedSeat,
 };
-pub use flow_statistics::{DurationHistogram, FlowUsage};
+pub use flow_schema::{
+    FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRulesWithSubjects, ResourceRule, Subject,
+};
+pub use flow_schema_statistics::{DurationHistogram, FlowSchemaUsage};
 pub use priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind, QueuingOptions};
 pub use request_digest::{RequestDigest, RequestTarget};
 pub use shuffle_shard::{HASH_BITS_MAX, required_entropy_bits};

@@ -34,11 +34,11 @@ pub enum LimitResponse {
     Queue(QueuingOptions),
 }
 
-/// The queues of a level.
+/// The number of queues of a priority level, and their length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuingOptions {
     /// The number of queues.
-    pub queues: u32,
+    pub n_queues: u32,
     /// The number of queues that one flow may use; it uses the shortest of them.
     pub hand_size: u32,
     /// The most requests that wait in one queue.

@@ -10,7 +10,7 @@ pub struct RequestDigest<'a> {
     /// The verb in lower case, such as `get` or `create`.
     pub verb: &'a str,
     /// The resource or the path that the request is for.
-    pub target: RequestTarget<'a>,
+    pub request_target: RequestTarget<'a>,
 }
 
 /// The resource or the path that a request is for.
@@ -34,7 +34,7 @@ pub enum RequestTarget<'a> {
 impl<'a> RequestDigest<'a> {
     /// The namespace of the target, empty if it has none.
     pub(crate) fn namespace(&self) -> &'a str {
-        match self.target {
+        match self.request_target {
             RequestTarget::Resource { namespace, .. } => namespace,
             RequestTarget::Path(_) => "",
         }

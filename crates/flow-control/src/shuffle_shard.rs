@@ -29,8 +29,8 @@ const HAND_SIZE_MAX: usize = 32;
 /// The queues of a flow, as numbers below the size of the deck, each at most once and in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct QueueHand {
-    queues: [u32; HAND_SIZE_MAX],
-    n_queues: usize,
+    queue_indexes: [u32; HAND_SIZE_MAX],
+    n_dealt_queues: usize,
 }
 
 impl QueueHand {
@@ -39,7 +39,7 @@ impl QueueHand {
     /// 1. Divide the hash by the number of queues that are left; the remainder chooses one of them.
     /// 2. Go on with the quotient until the hand is full.
     pub(crate) fn deal_queues(mut hash: u64, deck_size: u32, hand_size: u32) -> Self {
-        let mut hand = Self { queues: [0; HAND_SIZE_MAX], n_queues: 0 };
+        let mut hand = Self { queue_indexes: [0; HAND_SIZE_MAX], n_dealt_queues: 0 };
         let hand_size = usize::try_from(hand_size).unwrap_or(HAND_SIZE_MAX).min(HAND_SIZE_MAX);
         for n_left in (1..=deck_size).rev().take(hand_size) {
             let remainder = hash % u64::from(n_left);
@@ -54,19 +54,19 @@ impl QueueHand {
                     n_lower += 1;
                 }
             }
-            if let Some(rest) = hand.queues.get_mut(n_lower..=hand.n_queues) {
+            if let Some(rest) = hand.queue_indexes.get_mut(n_lower..=hand.n_dealt_queues) {
                 rest.rotate_right(1);
                 if let Some(first) = rest.first_mut() {
                     *first = queue;
                 }
             }
-            hand.n_queues += 1;
+            hand.n_dealt_queues += 1;
         }
         hand
     }
 
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, u32> {
-        self.queues.get(..self.n_queues).unwrap_or(&[]).iter()
+        self.queue_indexes.get(..self.n_dealt_queues).unwrap_or(&[]).iter()
     }
 }
 

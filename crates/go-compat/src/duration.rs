@@ -50,10 +50,10 @@ const NANOS_LIMIT: u64 = 1 << 63;
 /// assert_eq!(missing.to_string(), r#"time: missing unit in duration "30""#);
 /// ```
 pub fn parse_duration(input: &str) -> Result<i64, DurationError> {
-    parse_duration_nanos(input).map_err(|fault| DurationError { input: input.to_owned(), fault })
+    parse_duration_as_nanos(input).map_err(|fault| DurationError { input: input.to_owned(), fault })
 }
 
-fn parse_duration_nanos(input: &str) -> Result<i64, DurationFault> {
+fn parse_duration_as_nanos(input: &str) -> Result<i64, DurationFault> {
     let (negative, mut rest) = match input.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, input.strip_prefix('+').unwrap_or(input)),
@@ -97,10 +97,10 @@ fn parse_duration_group(input: &str) -> Result<(u64, &str), DurationFault> {
     if unit.is_empty() {
         return Err(DurationFault::MissingUnit);
     }
-    let unit = unit_nanos(unit).ok_or_else(|| DurationFault::UnknownUnit(unit.to_owned()))?;
+    let unit = nanos_per_unit(unit).ok_or_else(|| DurationFault::UnknownUnit(unit.to_owned()))?;
     let nanos = whole
         .checked_mul(unit)
-        .and_then(|nanos| nanos.checked_add(fraction_nanos(fraction, unit)))
+        .and_then(|nanos| nanos.checked_add(fraction_to_nanos(fraction, unit)))
         .filter(|&nanos| nanos <= NANOS_LIMIT)
         .ok_or(DurationFault::Invalid)?;
     Ok((nanos, rest))
@@ -124,7 +124,7 @@ fn parse_digits(digits: &str) -> Result<u64, DurationFault> {
 
 /// Converts a fraction to nanoseconds. Digits beyond 63 bits are ignored, and the rest is scaled in floating
 /// point like in Go, because the last nanosecond depends on the rounding.
-fn fraction_nanos(digits: &str, unit: u64) -> u64 {
+fn fraction_to_nanos(digits: &str, unit: u64) -> u64 {
     let mut value: u64 = 0;
     let mut scale: f64 = 1.0;
     for digit in digits.bytes() {
@@ -141,7 +141,7 @@ fn fraction_nanos(digits: &str, unit: u64) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
-fn unit_nanos(unit: &str) -> Option<u64> {
+fn nanos_per_unit(unit: &str) -> Option<u64> {
     match unit {
         "ns" => Some(1),
         "us" | "\u{b5}s" | "\u{3bc}s" => Some(1_000),
@@ -182,12 +182,12 @@ pub fn format_duration(nanos: i64) -> String {
         return match nanos {
             0 => "0s".to_owned(),
             1..1_000 => format!("{sign}{nanos}ns"),
-            1_000..1_000_000 => format!("{sign}{}\u{b5}s", format_decimal(nanos, 3)),
-            _ => format!("{sign}{}ms", format_decimal(nanos, 6)),
+            1_000..1_000_000 => format!("{sign}{}\u{b5}s", format_scaled_decimal(nanos, 3)),
+            _ => format!("{sign}{}ms", format_scaled_decimal(nanos, 6)),
         };
     }
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    let below_minute = format_decimal(nanos % 60_000_000_000, 9);
+    let below_minute = format_scaled_decimal(nanos % 60_000_000_000, 9);
     if hours > 0 {
         format!("{sign}{hours}h{minutes}m{below_minute}s")
     } else if minutes > 0 {
@@ -198,7 +198,7 @@ pub fn format_duration(nanos: i64) -> String {
 }
 
 /// Writes `value / 10^places`, without trailing zeros after the point.
-fn format_decimal(value: u64, places: usize) -> String {
+fn format_scaled_decimal(value: u64, places: usize) -> String {
     let digits = format!("{value:0width$}", width = places + 1);
     let (whole, fraction) = digits.split_at(digits.len() - places);
     match fraction.trim_end_matches('0') {

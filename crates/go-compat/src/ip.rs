@@ -19,14 +19,14 @@ pub struct ParsedIp<'a> {
 pub struct IpError {
     input: Vec<u8>,
     fault: &'static str,
-    remaining_text: Vec<u8>,
+    text_from_fault: Vec<u8>,
 }
 
 impl fmt::Display for IpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ParseAddr({}): {}", quote_bytes(&self.input), self.fault)?;
-        if !self.remaining_text.is_empty() {
-            write!(f, " (at {})", quote_bytes(&self.remaining_text))?;
+        if !self.text_from_fault.is_empty() {
+            write!(f, " (at {})", quote_bytes(&self.text_from_fault))?;
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ pub fn parse_ip(input: &[u8]) -> Result<ParsedIp<'_>, IpError> {
     parsed.map_err(|(fault, at)| IpError {
         input: input.to_owned(),
         fault,
-        remaining_text: at.to_owned(),
+        text_from_fault: at.to_owned(),
     })
 }
 

@@ -8,7 +8,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::{Oid, oid};
 use x509_parser::oid_registry::{OID_PKCS1_SHA1WITHRSA, OID_X509_EXT_SUBJECT_ALT_NAME};
 use x509_parser::prelude::FromDer as _;
-use x509_verify::{RootsCheck, ServerCertificateCheck, VerifyError};
+use x509_verify::{ServerCertificateCheck, TrustedRootsCheck, VerifyError};
 
 use crate::certificate_observer::CertificateObserver;
 use crate::trust::{Trust, system_roots};
@@ -25,7 +25,7 @@ enum TrustRule {
     AcceptAny,
     /// Accept certificates that chain to a root. A root may also be the certificate of the server itself: self-signed
     /// certificates are common among webhooks.
-    Roots(RootsCheck),
+    Roots(TrustedRootsCheck),
 }
 
 /// The reason why a certificate is refused that older clients accepted.
@@ -51,8 +51,10 @@ impl CertificateCheck {
     pub(crate) fn new(trust: &Trust, observer: Arc<dyn CertificateObserver>) -> Self {
         let trust_rule = match trust {
             Trust::DangerousAcceptAny => TrustRule::AcceptAny,
-            Trust::System => TrustRule::Roots(RootsCheck::new(system_roots())),
-            Trust::CaBundle(bundle) => TrustRule::Roots(RootsCheck::new(Arc::new(bundle.roots()))),
+            Trust::System => TrustRule::Roots(TrustedRootsCheck::new(system_roots())),
+            Trust::CaBundle(bundle) => {
+                TrustRule::Roots(TrustedRootsCheck::new(Arc::new(bundle.roots())))
+            }
         };
         Self { trust_rule, certificate_observer: observer }
     }

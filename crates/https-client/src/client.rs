@@ -32,7 +32,7 @@ use crate::go_error_text::error_to_fault;
 use crate::limits::{HEAD_BYTES_MIN, Limits};
 use crate::path_request::PathRequest;
 use crate::proxy::{Proxy, ProxyEnvironment, ProxyKind, ProxyUrl, ProxyUrlError};
-use crate::reply::{self, CountReplyBytes, NoReplyByteLimit, Reply};
+use crate::reply::{self, NoReplyByteLimit, Reply, ReplyByteCounter};
 use crate::reply_stream::ReplyStream;
 use crate::service_resolver::ServiceResolver;
 use crate::target::{Destination, Scheme, Target};
@@ -52,7 +52,7 @@ pub struct Client {
     authorization_source: AuthorizationSource,
     /// Whether requests accept compressed responses, which are then decompressed.
     accepts_gzip: bool,
-    body_bytes_max: usize,
+    response_body_bytes_max: usize,
 }
 
 /// The reason why no client can be made for a target.
@@ -140,7 +140,7 @@ impl Client {
             headers,
             authorization_source: authorization,
             accepts_gzip: target.accepts_gzip,
-            body_bytes_max: limits.body_bytes_max,
+            response_body_bytes_max: limits.response_body_bytes_max,
         })
     }
 
@@ -170,7 +170,7 @@ impl Client {
         query: &'a str,
         body: Bytes,
         limit: Duration,
-        counter: &'a mut dyn CountReplyBytes,
+        counter: &'a mut dyn ReplyByteCounter,
     ) -> ClientFuture<'a, Result<Reply, Fault>> {
         Box::pin(self.send_post(query, body, limit, counter))
     }
@@ -180,7 +180,7 @@ impl Client {
         query: &str,
         body: Bytes,
         limit: Duration,
-        counter: &mut dyn CountReplyBytes,
+        counter: &mut dyn ReplyByteCounter,
     ) -> Result<Reply, Fault> {
         let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
         let endpoint = &self.connector.route().endpoint;
@@ -188,7 +188,7 @@ impl Client {
             .request_uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
         let body_bytes_max =
-            self.body_bytes_max.max(body.len().saturating_mul(RESPONSE_SIZE_FACTOR));
+            self.response_body_bytes_max.max(body.len().saturating_mul(RESPONSE_SIZE_FACTOR));
         let head = self.send(self.build_request(Method::POST, uri, body), deadline).await?;
         self.read_reply(head, deadline, body_bytes_max, counter).await
     }
@@ -234,7 +234,8 @@ impl Client {
         Box::pin(async move {
             let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
             let head = self.send(self.build_path_request(request)?, deadline).await?;
-            self.read_reply(head, deadline, self.body_bytes_max, &mut NoReplyByteLimit).await
+            self.read_reply(head, deadline, self.response_body_bytes_max, &mut NoReplyByteLimit)
+                .await
         })
     }
 
@@ -259,7 +260,7 @@ impl Client {
     }
 
     fn build_path_request(&self, request: PathRequest<'_>) -> Result<Request<Full<Bytes>>, Fault> {
-        let PathRequest { method, path_and_query, accept, body } = request;
+        let PathRequest { method, path_and_query, accept_header: accept, body } = request;
         let uri = self.connector.route().endpoint.path_uri(path_and_query);
         let uri =
             uri.ok_or_else(|| Fault::new(FaultKind::Other, "the path can not be part of a URL"))?;
@@ -305,7 +306,7 @@ impl Client {
         response: http::Response<Incoming>,
         deadline: Instant,
         body_bytes_max: usize,
-        counter: &mut dyn CountReplyBytes,
+        counter: &mut dyn ReplyByteCounter,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
         let headers = &mut head.headers;
@@ -389,8 +390,8 @@ fn http_client_builder(limits: &Limits) -> legacy::Builder {
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(limits.idle_timeout)
         .pool_max_idle_per_host(limits.idle_connections_max)
-        .http1_max_buf_size(limits.head_bytes_max.max(HEAD_BYTES_MIN))
-        .http1_max_headers(limits.header_fields_max);
+        .http1_max_buf_size(limits.response_head_bytes_max.max(HEAD_BYTES_MIN))
+        .http1_max_headers(limits.response_header_fields_max);
     builder
 }
 
@@ -405,7 +406,7 @@ fn choose_route(
     }
     let proxy = match &target.proxy {
         Proxy::Direct => None,
-        Proxy::Environment => ProxyEnvironment::from_process_environment().proxy_for(
+        Proxy::Environment => ProxyEnvironment::from_process_environment().proxy_for_host(
             endpoint.scheme,
             &at.host,
             at.port,

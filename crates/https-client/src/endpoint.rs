@@ -67,16 +67,16 @@ impl Endpoint {
             "" => self.path.clone(),
             query => format!("{}?{query}", self.path),
         };
-        self.uri(path_and_query)
+        self.build_uri(path_and_query)
     }
 
     /// The URL of another path of the server, below the path of the target: a server behind a gateway has its API below a
     /// path of the gateway. `None` if the path is not valid in a URL.
     pub(crate) fn path_uri(&self, path_and_query: &str) -> Option<Uri> {
-        self.uri(format!("{}{path_and_query}", self.path.trim_end_matches('/')))
+        self.build_uri(format!("{}{path_and_query}", self.path.trim_end_matches('/')))
     }
 
-    fn uri(&self, path_and_query: String) -> Option<Uri> {
+    fn build_uri(&self, path_and_query: String) -> Option<Uri> {
         let builder = Uri::builder().scheme(self.scheme.as_str());
         builder.authority(self.authority.clone()).path_and_query(path_and_query).build().ok()
     }

@@ -70,7 +70,7 @@ pub use impersonation::Impersonation;
 pub use limits::Limits;
 pub use path_request::{PathRequest, RequestMethod};
 pub use proxy::{Proxy, ProxyUrl, ProxyUrlError};
-pub use reply::{CountReplyBytes, Reply};
+pub use reply::{Reply, ReplyByteCounter};
 pub use reply_stream::ReplyStream;
 pub use secret::Secret;
 pub use service_resolver::{HostPort, ResolveError, ServiceResolver};

@@ -10,12 +10,12 @@ pub struct Limits {
     /// The longest response body in bytes, after decompression. Kubernetes accepts a reason of three megabytes, so the
     /// default is 8 MiB. The response to a long request may be longer:
     /// [`RESPONSE_SIZE_FACTOR`](crate::RESPONSE_SIZE_FACTOR) times the request.
-    pub body_bytes_max: usize,
+    pub response_body_bytes_max: usize,
     /// The longest response head in bytes, and the buffer of a connection. The default is 64 KiB, and the HTTP library needs
     /// at least 8 KiB.
-    pub head_bytes_max: usize,
+    pub response_head_bytes_max: usize,
     /// The most header fields of a response.
-    pub header_fields_max: usize,
+    pub response_header_fields_max: usize,
     /// The most idle connections in the pool. Concurrent calls need one connection each, and a call without an idle
     /// connection makes a handshake, which costs more than the rest of the call.
     pub idle_connections_max: usize,
@@ -37,9 +37,9 @@ pub(crate) const HEAD_BYTES_MIN: usize = 8 * 1024;
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            body_bytes_max: 8 * 1024 * 1024,
-            head_bytes_max: 64 * 1024,
-            header_fields_max: 128,
+            response_body_bytes_max: 8 * 1024 * 1024,
+            response_head_bytes_max: 64 * 1024,
+            response_header_fields_max: 128,
             idle_connections_max: 128,
             idle_timeout: Duration::from_secs(90),
             connect_timeout: Duration::from_secs(2),

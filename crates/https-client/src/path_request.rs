@@ -11,7 +11,7 @@ pub struct PathRequest<'a> {
     /// The percent-encoded path with its query, such as `/api/v1/pods?limit=500`.
     pub path_and_query: &'a str,
     /// The value of the `Accept` header; empty for JSON or anything else.
-    pub accept: &'static str,
+    pub accept_header: &'static str,
     /// The body, which is JSON; empty for none.
     pub body: Bytes,
 }
@@ -28,12 +28,12 @@ pub enum RequestMethod {
 impl<'a> PathRequest<'a> {
     /// A GET request for JSON.
     pub fn get(path_and_query: &'a str) -> Self {
-        Self { method: RequestMethod::Get, path_and_query, accept: "", body: Bytes::new() }
+        Self { method: RequestMethod::Get, path_and_query, accept_header: "", body: Bytes::new() }
     }
 
     /// A POST request with a JSON body.
     pub fn post(path_and_query: &'a str, body: Bytes) -> Self {
-        Self { method: RequestMethod::Post, path_and_query, accept: "", body }
+        Self { method: RequestMethod::Post, path_and_query, accept_header: "", body }
     }
 }
 

@@ -21,16 +21,16 @@ pub struct Reply {
 }
 
 /// Counts the bytes of a body while it is read, for callers that limit the memory of several exchanges together.
-pub trait CountReplyBytes: Send {
+pub trait ReplyByteCounter: Send {
     /// Counts the body with this many bytes from now on. Returns whether there is room for them; without room the exchange
     /// fails with [`FaultKind::Local`](crate::FaultKind::Local), because the peer is not at fault.
     fn reserve_body_bytes(&mut self, n_bytes: usize) -> bool;
 }
 
-/// Has room for every body.
+/// A counter without a limit: it has room for every body.
 pub(crate) struct NoReplyByteLimit;
 
-impl CountReplyBytes for NoReplyByteLimit {
+impl ReplyByteCounter for NoReplyByteLimit {
     fn reserve_body_bytes(&mut self, _: usize) -> bool {
         true
     }
@@ -51,7 +51,7 @@ pub(crate) async fn read_body(
     body: Incoming,
     accepts_gzip: bool,
     bytes_max: usize,
-    counter: &mut dyn CountReplyBytes,
+    counter: &mut dyn ReplyByteCounter,
 ) -> Result<Bytes, ReadBodyError> {
     let is_compressed =
         headers.get(CONTENT_ENCODING).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
@@ -71,7 +71,7 @@ pub(crate) async fn read_body(
 async fn read_plain_body(
     mut body: Incoming,
     bytes_max: usize,
-    counter: &mut dyn CountReplyBytes,
+    counter: &mut dyn ReplyByteCounter,
 ) -> Result<Bytes, ReadBodyError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
@@ -98,7 +98,7 @@ async fn read_plain_body(
 async fn read_compressed_body(
     mut body: Incoming,
     bytes_max: usize,
-    counter: &mut dyn CountReplyBytes,
+    counter: &mut dyn ReplyByteCounter,
 ) -> Result<Bytes, ReadBodyError> {
     let mut decoder = MultiGzDecoder::new(BoundedBuffer {
         buffered_bytes: Vec::new(),

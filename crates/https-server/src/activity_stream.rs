@@ -28,7 +28,7 @@ const HTTP1_READ_BYTES_MAX: usize = 16 << 10;
 /// occupy a thread for tens of milliseconds; so it gives way to other connections after one or two.
 const READ_BYTES_PER_POLL: usize = 128 << 10;
 
-/// The same for a connection on which nobody has authenticated.
+/// The bytes that one poll reads from a connection on which nobody has authenticated.
 const UNAUTHENTICATED_READ_BYTES_PER_POLL: usize = 16 << 10;
 
 /// The bytes that one poll of a connection writes. Otherwise one poll would encrypt and write the same event
@@ -38,7 +38,7 @@ const WRITTEN_BYTES_PER_POLL: usize = 128 << 10;
 /// The most bytes of the buffer that an idle connection keeps for its next response.
 const KEPT_BUFFER_BYTES_MAX: usize = 4 << 10;
 
-/// Passes bytes through and records them in `activity`.
+/// Passes bytes through and records their number in the [`ConnectionActivity`].
 #[derive(Debug)]
 pub(crate) struct ActivityStream<S>(Arc<Mutex<WriteCollector<S>>>);
 
@@ -49,20 +49,20 @@ pub(crate) struct CollectedWrites<S>(Arc<Mutex<WriteCollector<S>>>);
 #[derive(Debug)]
 struct WriteCollector<S> {
     inner_stream: S,
-    activity: Arc<ConnectionActivity>,
+    connection_activity: Arc<ConnectionActivity>,
     /// Whether small writes are collected and flushes are left to [`CollectedWrites`].
     collects_writes: bool,
-    collected_bytes: Vec<u8>,
-    /// Bytes of `collected_bytes` that were written.
-    n_written_collected_bytes: usize,
+    collected_write_bytes: Vec<u8>,
+    /// Bytes of `collected_write_bytes` that were written.
+    n_flushed_collected_bytes: usize,
     /// Whether bytes were written since the last flush.
     needs_flush: bool,
     /// The error of a flush, which the next write reports.
     error: Option<io::ErrorKind>,
     /// The bytes that the current poll of the connection may still read.
-    n_readable_bytes: usize,
-    /// The bytes that it may still write.
-    n_writable_bytes: usize,
+    poll_read_bytes_left: usize,
+    /// The bytes that the current poll of the connection may still write.
+    poll_write_bytes_left: usize,
 }
 
 impl<S> ActivityStream<S> {
@@ -74,14 +74,14 @@ impl<S> ActivityStream<S> {
     ) -> (Self, CollectedWrites<S>) {
         let shared = Arc::new(Mutex::new(WriteCollector {
             inner_stream: stream,
-            activity,
+            connection_activity: activity,
             collects_writes: protocol == HttpProtocol::Http2,
-            collected_bytes: Vec::new(),
-            n_written_collected_bytes: 0,
+            collected_write_bytes: Vec::new(),
+            n_flushed_collected_bytes: 0,
             needs_flush: false,
             error: None,
-            n_readable_bytes: UNAUTHENTICATED_READ_BYTES_PER_POLL,
-            n_writable_bytes: WRITTEN_BYTES_PER_POLL,
+            poll_read_bytes_left: UNAUTHENTICATED_READ_BYTES_PER_POLL,
+            poll_write_bytes_left: WRITTEN_BYTES_PER_POLL,
         }));
         (Self(Arc::clone(&shared)), CollectedWrites(shared))
     }
@@ -94,16 +94,16 @@ impl<S> ActivityStream<S> {
 
 impl<S: AsyncWrite + Unpin> CollectedWrites<S> {
     /// Begins a poll of the connection, which may read and write a limited number of bytes.
-    pub(crate) fn begin_poll(&self) {
+    pub(crate) fn begin_connection_poll(&self) {
         let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        collector.n_readable_bytes = match collector.activity.is_authenticated() {
+        collector.poll_read_bytes_left = match collector.connection_activity.is_authenticated() {
             true => READ_BYTES_PER_POLL,
             false => UNAUTHENTICATED_READ_BYTES_PER_POLL,
         };
-        collector.n_writable_bytes = WRITTEN_BYTES_PER_POLL;
+        collector.poll_write_bytes_left = WRITTEN_BYTES_PER_POLL;
     }
 
-    /// Writes and flushes what was collected. An error is reported to the connection.
+    /// Writes and flushes the collected bytes. The connection gets an error at its next write.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !collector.collects_writes || !collector.needs_flush {
@@ -125,17 +125,17 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
         match result {
             Poll::Ready(Ok(count)) => {
                 self.needs_flush = true;
-                self.n_writable_bytes = self.n_writable_bytes.saturating_sub(*count);
-                self.activity.record_bytes_written(*count);
+                self.poll_write_bytes_left = self.poll_write_bytes_left.saturating_sub(*count);
+                self.connection_activity.record_bytes_written(*count);
             }
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.activity.set_write_blocked(true),
+            Poll::Pending => self.connection_activity.set_write_blocked(true),
         }
     }
 
     /// Whether this poll of the connection may write. If not, the connection continues after the tasks that are ready now.
     fn poll_write_turn(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.n_writable_bytes > 0 {
+        if self.poll_write_bytes_left > 0 {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();
@@ -146,7 +146,7 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
         self.error.take().map_or(Ok(()), |kind| Err(kind.into()))
     }
 
-    /// Collects the slices, or returns `None` if they are to be written at once.
+    /// Collects the slices, or returns `None` if the caller must write them to the stream directly.
     fn poll_collect_writes(
         &mut self,
         cx: &mut Context<'_>,
@@ -158,24 +158,24 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
         if !self.collects_writes {
             return Poll::Ready(Ok(None));
         }
-        if is_large || self.collected_bytes.len() + n_bytes > COLLECTED_BYTES_MAX {
+        if is_large || self.collected_write_bytes.len() + n_bytes > COLLECTED_BYTES_MAX {
             ready!(self.poll_write_collected(cx))?;
         }
         if is_large {
             return Poll::Ready(Ok(None));
         }
         for slice in slices {
-            self.collected_bytes.extend_from_slice(slice);
+            self.collected_write_bytes.extend_from_slice(slice);
         }
         self.needs_flush = true;
         Poll::Ready(Ok(Some(n_bytes)))
     }
 
-    /// Writes what was collected.
+    /// Writes the collected bytes to the stream.
     fn poll_write_collected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(rest) = self
-            .collected_bytes
-            .get(self.n_written_collected_bytes..)
+            .collected_write_bytes
+            .get(self.n_flushed_collected_bytes..)
             .filter(|rest| !rest.is_empty())
         {
             ready!(self.poll_write_turn(cx));
@@ -183,13 +183,13 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
             self.record_write_result(&result);
             match ready!(result)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.n_written_collected_bytes += count,
+                count => self.n_flushed_collected_bytes += count,
             }
         }
-        self.n_written_collected_bytes = 0;
-        match self.collected_bytes.capacity() > KEPT_BUFFER_BYTES_MAX {
-            true => self.collected_bytes = Vec::new(),
-            false => self.collected_bytes.clear(),
+        self.n_flushed_collected_bytes = 0;
+        match self.collected_write_bytes.capacity() > KEPT_BUFFER_BYTES_MAX {
+            true => self.collected_write_bytes = Vec::new(),
+            false => self.collected_write_bytes.clear(),
         }
         Poll::Ready(Ok(()))
     }
@@ -198,7 +198,7 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
     fn poll_flush_stream(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_write_collected(cx))?;
         let result = Pin::new(&mut self.inner_stream).poll_flush(cx);
-        self.activity.set_write_blocked(result.is_pending());
+        self.connection_activity.set_write_blocked(result.is_pending());
         self.needs_flush = result.is_pending();
         result
     }
@@ -225,7 +225,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut collector = self.lock();
-        if collector.n_readable_bytes == 0 {
+        if collector.poll_read_bytes_left == 0 {
             // The connection continues after the tasks that are ready now.
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -238,8 +238,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
         };
         let n_read = buffer.filled().len() - before;
         if n_read > 0 {
-            collector.n_readable_bytes = collector.n_readable_bytes.saturating_sub(n_read);
-            collector.activity.record_bytes_read(n_read);
+            collector.poll_read_bytes_left = collector.poll_read_bytes_left.saturating_sub(n_read);
+            collector.connection_activity.record_bytes_read(n_read);
         }
         result
     }
@@ -294,7 +294,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         let mut collector = self.lock();
         ready!(collector.poll_write_collected(cx))?;
         let result = Pin::new(&mut collector.inner_stream).poll_shutdown(cx);
-        collector.activity.set_write_blocked(result.is_pending());
+        collector.connection_activity.set_write_blocked(result.is_pending());
         result
     }
 }
@@ -356,7 +356,7 @@ mod tests {
             let activity: Arc<ConnectionActivity> = Arc::default();
             activity.set_authenticated();
             let (mut stream, polls) = ActivityStream::new(own, activity, protocol);
-            polls.begin_poll();
+            polls.begin_connection_poll();
             let sent: Vec<u8> = (0..100 << 10).map(|n: u32| n.to_le_bytes()[0]).collect();
             peer.write_all(&sent).await.unwrap();
             let mut buffer = vec![0; 128 << 10];
@@ -388,7 +388,7 @@ mod tests {
             while n_read < 1 << 20 {
                 let before = n_read;
                 std::future::poll_fn(|cx| {
-                    polls.begin_poll();
+                    polls.begin_connection_poll();
                     n_polls += 1;
                     let mut bytes = [0; 4096];
                     let mut buffer = ReadBuf::new(&mut bytes);
@@ -420,7 +420,7 @@ mod tests {
             let n_bytes = 1 << 20;
             let (mut n_polls, mut n_written) = (0, 0);
             std::future::poll_fn(|cx| {
-                polls.begin_poll();
+                polls.begin_connection_poll();
                 n_polls += 1;
                 let bytes = vec![1; write_bytes];
                 while n_written < n_bytes {

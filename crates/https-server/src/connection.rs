@@ -37,12 +37,12 @@ pub struct Connection {
     /// The identity that the caller computed from the certificates. Its type is erased, so that this crate generates
     /// the code of a connection once, and not each crate that serves requests.
     cached_identity: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
-    pub(crate) activity: Arc<ConnectionActivity>,
+    pub(crate) connection_activity: Arc<ConnectionActivity>,
     pub(crate) connection_slot: Arc<ConnectionSlot>,
     /// The requests that may run at one time. Dropping the stream of a request frees its slot of HTTP/2 at
     /// once, but the request continues to run.
     pub(crate) request_permits: Arc<Semaphore>,
-    /// Permits that the first authenticated request adds.
+    /// The permits that the first authenticated request adds to `request_permits`.
     n_withheld_permits: usize,
 }
 
@@ -62,7 +62,7 @@ impl Connection {
             protocol,
             peer_certificates: certificates,
             cached_identity: Mutex::default(),
-            activity: Arc::default(),
+            connection_activity: Arc::default(),
             connection_slot: slot,
             request_permits: Arc::new(Semaphore::new(n_first_permits)),
             n_withheld_permits: n_permits - n_first_permits,
@@ -81,7 +81,7 @@ impl Connection {
         is_administrator: bool,
     ) -> Result<(), TooManyConnections> {
         if self.connection_slot.assign_to_user(user, is_administrator)? {
-            self.activity.set_authenticated();
+            self.connection_activity.set_authenticated();
             self.request_permits.add_permits(self.n_withheld_permits);
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Connection {
     /// Requests the end of the connection after the active requests have their responses. HTTP/2
     /// peers receive GOAWAY, HTTP/1.1 peers `Connection: close`.
     pub fn close(&self) {
-        self.activity.is_close_requested.store(true, Ordering::Relaxed);
+        self.connection_activity.is_close_requested.store(true, Ordering::Relaxed);
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct ConnectionActivity {
 /// A request that is active until its response is sent or abandoned.
 #[derive(Debug)]
 pub(crate) struct ActiveRequest {
-    activity: Arc<ConnectionActivity>,
+    connection_activity: Arc<ConnectionActivity>,
     _eviction_blocker: EvictionBlocker,
 }
 
@@ -142,7 +142,7 @@ impl ConnectionActivity {
         self.is_reading_request_head.store(false, Ordering::Relaxed);
         self.n_begun_requests.fetch_add(1, Ordering::Relaxed);
         self.n_active_requests.fetch_add(1, Ordering::Relaxed);
-        ActiveRequest { activity: Arc::clone(self), _eviction_blocker: occupied }
+        ActiveRequest { connection_activity: Arc::clone(self), _eviction_blocker: occupied }
     }
 
     /// Records bytes from the peer. Between requests they can only belong to the next request head.
@@ -213,13 +213,13 @@ impl ConnectionActivity {
 impl ActiveRequest {
     /// Records that an event of a watch was handed over. An event mostly goes to many watches.
     pub(crate) fn record_watch_event(&self) {
-        self.activity.expects_more_events.store(true, Ordering::Relaxed);
+        self.connection_activity.expects_more_events.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.activity.n_active_requests.fetch_sub(1, Ordering::Relaxed);
+        self.connection_activity.n_active_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -64,7 +64,7 @@ impl ConnectionOccupancy {
 
     /// Evicts the connection even if a request is under way. The peer loses the response; the task of the
     /// request runs to its end.
-    pub(crate) fn evict_always(&self) {
+    pub(crate) fn evict_unconditionally(&self) {
         self.request_count_and_evicted_bit.fetch_or(EVICTED, Ordering::AcqRel);
         self.eviction_notify.notify_one();
     }
@@ -117,7 +117,7 @@ mod tests {
     async fn an_eviction_is_noticed_even_if_nobody_waits_yet() {
         let occupancy = Arc::new(ConnectionOccupancy::new(Instant::now()));
         let request = occupancy.begin_request();
-        occupancy.evict_always();
+        occupancy.evict_unconditionally();
         occupancy.wait_for_eviction().await;
         drop(request);
         assert!(!occupancy.is_idle());

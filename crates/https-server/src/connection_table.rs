@@ -33,7 +33,7 @@ pub enum ConnectionLimit {
     Address,
     /// The connections of one user, [`Limits::connections_per_user_max`].
     User,
-    /// [`Limits::loopback_reserve`], and the time and the users that it is for.
+    /// [`Limits::loopback_reserve_connections_max`], and the time and the users that it is for.
     LoopbackReserve,
     /// The limit of open files of the process.
     Descriptors,
@@ -82,9 +82,9 @@ pub(crate) struct ConnectionTable {
 pub(crate) struct ConnectionSlot {
     connection_table: Arc<ConnectionTable>,
     connection_number: u64,
-    occupancy: Arc<ConnectionOccupancy>,
+    connection_occupancy: Arc<ConnectionOccupancy>,
     /// The time by which an administrator must have authenticated; `None` outside of the reserve.
-    reserve_deadline: Option<tokio::time::Instant>,
+    loopback_reserve_deadline: Option<tokio::time::Instant>,
     /// Set by the first authenticated request, so that later ones do not lock the table.
     is_authenticated: AtomicBool,
 }
@@ -109,7 +109,7 @@ struct OpenConnection {
     peer_address: SocketAddr,
     address_group: AddressGroup,
     connection_owner: ConnectionOwner,
-    occupancy: Arc<ConnectionOccupancy>,
+    connection_occupancy: Arc<ConnectionOccupancy>,
 }
 
 /// The user or address whose limit a connection counts against.
@@ -158,8 +158,8 @@ impl ConnectionTable {
         Some(ConnectionSlot {
             connection_table: Arc::clone(self),
             connection_number: number,
-            occupancy,
-            reserve_deadline: is_reserved
+            connection_occupancy: occupancy,
+            loopback_reserve_deadline: is_reserved
                 .then(|| accepted_at + self.limits.loopback_reserve_timeout),
             is_authenticated: AtomicBool::new(false),
         })
@@ -193,7 +193,7 @@ impl ConnectionSlot {
 
     /// Begins a request; `None` if the connection was evicted before.
     pub(crate) fn begin_request(&self) -> Option<EvictionBlocker> {
-        self.occupancy.begin_request()
+        self.connection_occupancy.begin_request()
     }
 
     /// Counts the connection for a user, if it counts for nobody yet, and returns whether that changed.
@@ -222,10 +222,10 @@ impl ConnectionSlot {
     /// Completes when the connection must be closed at once: it is evicted, or it is in the reserve and no
     /// administrator has authenticated in time.
     pub(crate) async fn wait_for_eviction(&self) {
-        if let Some(deadline) = self.reserve_deadline
+        if let Some(deadline) = self.loopback_reserve_deadline
             && !self.is_authenticated.load(Ordering::Acquire)
         {
-            let evicted = self.occupancy.wait_for_eviction();
+            let evicted = self.connection_occupancy.wait_for_eviction();
             if tokio::time::timeout_at(deadline, evicted).await.is_ok() {
                 return;
             }
@@ -237,7 +237,7 @@ impl ConnectionSlot {
                 return self.connection_table.report_faults(&faults);
             }
         }
-        self.occupancy.wait_for_eviction().await;
+        self.connection_occupancy.wait_for_eviction().await;
     }
 }
 
@@ -283,7 +283,7 @@ impl OpenConnections {
                 peer_address: peer,
                 address_group: address,
                 connection_owner: owner,
-                occupancy,
+                connection_occupancy: occupancy,
             },
         );
         self.handshaking_connections.insert(number);
@@ -329,7 +329,7 @@ impl OpenConnections {
     /// Closes a connection of the reserve, if the reserve is full: the oldest on which no administrator has
     /// authenticated, even if it has a request under way, because the reserve is not for its peer.
     fn make_room_in_reserve(&mut self, limits: &Limits, faults: &mut Vec<ConnectionFault>) -> bool {
-        if self.loopback_reserve_connections.len() < limits.loopback_reserve {
+        if self.loopback_reserve_connections.len() < limits.loopback_reserve_connections_max {
             return true;
         }
         let is_unauthenticated = |number: &&u64| {
@@ -347,8 +347,10 @@ impl OpenConnections {
     }
 
     fn evict_from_reserve(&mut self, number: u64, faults: &mut Vec<ConnectionFault>) -> bool {
-        let evicted =
-            self.connections_by_number.get(&number).map(|own| own.occupancy.evict_always());
+        let evicted = self
+            .connections_by_number
+            .get(&number)
+            .map(|own| own.connection_occupancy.evict_unconditionally());
         let evicted = evicted.map(|()| number);
         self.finish_eviction(evicted, ConnectionLimit::LoopbackReserve, faults).is_ok()
     }
@@ -375,7 +377,11 @@ impl OpenConnections {
     /// Evicts the oldest of these connections that has no request under way.
     fn evict_oldest_idle(&self, numbers: &BTreeSet<u64>) -> Option<u64> {
         let evict = |number: &u64| {
-            self.connections_by_number.get(number)?.occupancy.evict_if_idle().then_some(*number)
+            self.connections_by_number
+                .get(number)?
+                .connection_occupancy
+                .evict_if_idle()
+                .then_some(*number)
         };
         numbers.iter().find_map(evict)
     }
@@ -386,19 +392,24 @@ impl OpenConnections {
         &self,
         weighted: impl Iterator<Item = (usize, u64)> + Clone,
     ) -> Option<u64> {
-        /// Attempts, because the idlest connection may begin a request.
+        /// The number of attempts: the chosen connection may begin a request before it is evicted.
         const ATTEMPTS_MAX: usize = 8;
         let rank = |(weight, number): (usize, u64)| {
-            let occupancy = &self.connections_by_number.get(&number)?.occupancy;
+            let occupancy = &self.connections_by_number.get(&number)?.connection_occupancy;
             occupancy.is_idle().then(|| (Reverse(weight), occupancy.idle_since_us(), number))
         };
         (0..ATTEMPTS_MAX).find_map(|_| {
             let (_, _, idlest) = weighted.clone().filter_map(rank).min()?;
-            self.connections_by_number.get(&idlest)?.occupancy.evict_if_idle().then_some(idlest)
+            self.connections_by_number
+                .get(&idlest)?
+                .connection_occupancy
+                .evict_if_idle()
+                .then_some(idlest)
         })
     }
 
-    /// Removes an evicted connection and reports it; the limit if none was evicted.
+    /// Removes an evicted connection from the table and reports it. Returns the limit as an error if none
+    /// was evicted.
     fn finish_eviction(
         &mut self,
         evicted: Option<u64>,
@@ -437,7 +448,11 @@ impl OpenConnections {
         }
         self.unauthenticated_connections.remove(&number);
         if let Some(entry) = self.connections_by_number.get_mut(&number) {
-            remove_from_group(&mut self.unauthenticated_by_address, &entry.address_group, number);
+            remove_from_connection_set(
+                &mut self.unauthenticated_by_address,
+                &entry.address_group,
+                number,
+            );
             if let ConnectionOwner::User(user) = &owner {
                 self.connections_by_user.entry(Arc::clone(user)).or_default().insert(number);
             }
@@ -451,16 +466,20 @@ impl OpenConnections {
         self.handshaking_connections.remove(&number);
         self.unauthenticated_connections.remove(&number);
         self.loopback_reserve_connections.remove(&number);
-        remove_from_group(&mut self.unauthenticated_by_address, &removed.address_group, number);
+        remove_from_connection_set(
+            &mut self.unauthenticated_by_address,
+            &removed.address_group,
+            number,
+        );
         if let ConnectionOwner::User(user) = &removed.connection_owner {
-            remove_from_group(&mut self.connections_by_user, user, number);
+            remove_from_connection_set(&mut self.connections_by_user, user, number);
         }
         Some(removed)
     }
 }
 
 /// Removes a connection from the set of a key, and the key with its last connection.
-fn remove_from_group<K: std::hash::Hash + Eq>(
+fn remove_from_connection_set<K: std::hash::Hash + Eq>(
     groups: &mut HashMap<K, BTreeSet<u64>>,
     key: &K,
     number: u64,

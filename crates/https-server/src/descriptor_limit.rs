@@ -6,9 +6,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorLimit {
     /// The limit that the process started with.
-    pub initial_limit: Option<u64>,
+    pub initial_open_files_max: Option<u64>,
     /// The limit that is in force now.
-    pub current_limit: Option<u64>,
+    pub current_open_files_max: Option<u64>,
 }
 
 /// Raises the soft limit of open files to the hard limit. Shells and service managers set a low soft limit for
@@ -19,5 +19,8 @@ pub fn raise_descriptor_limit() -> DescriptorLimit {
     if found != maximum {
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).ok();
     }
-    DescriptorLimit { initial_limit: found, current_limit: getrlimit(Resource::Nofile).current }
+    DescriptorLimit {
+        initial_open_files_max: found,
+        current_open_files_max: getrlimit(Resource::Nofile).current,
+    }
 }

@@ -37,7 +37,7 @@ pub use pki::{
     SharedPkiOptions, create_shared_pki, host_addresses, host_name, prepare_pki_files,
     renew_periodically, renew_shared_pki, replace_private_file, write_kubeconfig,
 };
-pub use request_body::{BodyPace, CollectBodyError, collect_body, discard_body};
+pub use request_body::{CollectBodyError, MinimumBodyRate, collect_body, discard_body};
 pub use response_body::{
     BODY_CHUNK_BYTES, Body, BodySender, ChunkSender, LAST_CHUNK_BYTES, PeerDisconnected,
     ResponseBodyError, first_chunk_bytes,

@@ -21,7 +21,7 @@ pub struct Limits {
     pub handshakes_max: usize,
     /// Connections from loopback addresses beyond `connections_max`, if none of the others can be closed. They
     /// are for administrators of this machine.
-    pub loopback_reserve: usize,
+    pub loopback_reserve_connections_max: usize,
     /// How long a connection of the reserve may take until a request of an administrator.
     pub loopback_reserve_timeout: Duration,
     /// Bytes of all header fields of a request together. More is answered with 431.
@@ -70,10 +70,10 @@ impl Limits {
     /// part of the descriptors is kept for the store, for webhooks and for the log.
     pub fn for_connection_count(connections_max: usize, descriptors: DescriptorLimit) -> Self {
         let limits = Self::default();
-        let allowed = descriptors.current_limit.map_or(usize::MAX, |descriptors| {
+        let allowed = descriptors.current_open_files_max.map_or(usize::MAX, |descriptors| {
             let kept = (descriptors / 4).clamp(DESCRIPTOR_RESERVE_MIN, DESCRIPTOR_RESERVE_MAX);
             let left = usize::try_from(descriptors.saturating_sub(kept)).unwrap_or(usize::MAX);
-            left.saturating_sub(limits.loopback_reserve)
+            left.saturating_sub(limits.loopback_reserve_connections_max)
         });
         let connections_max = connections_max.min(allowed).max(1);
         Self {
@@ -93,7 +93,7 @@ impl Default for Limits {
             unauthenticated_per_address_max: CONNECTIONS_MAX / 4,
             connections_per_user_max: CONNECTIONS_MAX / USERS_MIN,
             handshakes_max: CONNECTIONS_MAX / 4,
-            loopback_reserve: 16,
+            loopback_reserve_connections_max: 16,
             loopback_reserve_timeout: Duration::from_secs(5),
             header_bytes_max: 64 << 10,
             header_fields_max: 512,
@@ -127,11 +127,15 @@ mod tests {
             (Some(20), 1),
         ];
         for (current, want) in cases {
-            let descriptors = DescriptorLimit { initial_limit: current, current_limit: current };
+            let descriptors = DescriptorLimit {
+                initial_open_files_max: current,
+                current_open_files_max: current,
+            };
             let limits = Limits::for_connection_count(10_000, descriptors);
             assert_eq!(limits.connections_max, want, "{current:?}");
         }
-        let unlimited = DescriptorLimit { initial_limit: None, current_limit: None };
+        let unlimited =
+            DescriptorLimit { initial_open_files_max: None, current_open_files_max: None };
         assert_eq!(Limits::for_connection_count(CONNECTIONS_MAX, unlimited), Limits::default());
     }
 }

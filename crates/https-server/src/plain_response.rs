@@ -11,7 +11,7 @@ pub(crate) fn uri_too_long_response() -> Response<Body> {
 }
 
 /// The response to a request that arrives while its connection is being closed.
-pub(crate) fn evicted_response() -> Response<Body> {
+pub(crate) fn connection_evicted_response() -> Response<Body> {
     plain_text_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections\n")
 }
 

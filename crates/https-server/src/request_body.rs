@@ -17,22 +17,22 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 /// The minimum rate at which a peer must send a body. After the grace period, the average rate since the
 /// start of the body counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BodyPace {
+pub struct MinimumBodyRate {
     /// The time that a body may take whatever its length.
     pub grace_period: Duration,
     /// The minimum rate: for every so many bytes that arrive, the body may take one more second.
     pub bytes_per_second_min: u32,
 }
 
-impl Default for BodyPace {
+impl Default for MinimumBodyRate {
     fn default() -> Self {
         Self { grace_period: Duration::from_secs(10), bytes_per_second_min: 4 << 10 }
     }
 }
 
-impl BodyPace {
+impl MinimumBodyRate {
     /// The time that a peer has for the first `n_bytes` and for the next chunk.
-    fn time_allowed_for(&self, n_bytes: usize) -> Duration {
+    fn time_allowed_for_bytes(&self, n_bytes: usize) -> Duration {
         let millis = n_bytes as u64 * 1_000 / u64::from(self.bytes_per_second_min.max(1));
         self.grace_period + Duration::from_millis(millis)
     }
@@ -47,7 +47,7 @@ pub enum CollectBodyError<E> {
         /// The longest body that would have been read, in bytes.
         limit: u64,
     },
-    /// The peer sends more slowly than the [`BodyPace`].
+    /// The peer sends more slowly than the [`MinimumBodyRate`].
     #[error("the body arrives too slowly")]
     TooSlow,
     /// The connection or the peer broke off the body.
@@ -68,7 +68,7 @@ pub enum CollectBodyError<E> {
 pub async fn collect_body<B: Body + Unpin>(
     body: &mut B,
     limit: u64,
-    pace: BodyPace,
+    pace: MinimumBodyRate,
 ) -> Result<Bytes, CollectBodyError<B::Error>> {
     if body.size_hint().lower() > limit {
         return Err(CollectBodyError::TooLarge { limit });
@@ -98,10 +98,10 @@ pub async fn discard_body<B: Body + Unpin>(mut body: B, bytes_max: u64) {
 async fn collect_body_chunks<B: Body + Unpin>(
     body: &mut B,
     limit: u64,
-    pace: BodyPace,
+    pace: MinimumBodyRate,
 ) -> Result<Bytes, CollectBodyError<B::Error>> {
     let begun = Instant::now();
-    let ends_at = |n_bytes| begun + pace.time_allowed_for(n_bytes);
+    let ends_at = |n_bytes| begun + pace.time_allowed_for_bytes(n_bytes);
     let Some(first) = next_body_chunk_until(body, ends_at(0)).await? else {
         return Ok(Bytes::new());
     };
@@ -170,7 +170,7 @@ mod tests {
             sender.send(Bytes::from_static(chunk.as_bytes())).await.unwrap();
         }
         drop(sender);
-        collect_body(&mut body, limit, BodyPace::default()).await
+        collect_body(&mut body, limit, MinimumBodyRate::default()).await
     }
 
     #[tokio::test]
@@ -191,7 +191,7 @@ mod tests {
     #[tokio::test]
     async fn refuses_an_announced_size() {
         let error =
-            collect_body(&mut Body::from("abcd"), 3, BodyPace::default()).await.unwrap_err();
+            collect_body(&mut Body::from("abcd"), 3, MinimumBodyRate::default()).await.unwrap_err();
         assert!(matches!(error, CollectBodyError::TooLarge { limit: 3 }));
     }
 
@@ -219,7 +219,8 @@ mod tests {
     /// A8: a body that arrives slowly ends.
     #[tokio::test(start_paused = true)]
     async fn a_body_has_to_keep_its_pace() {
-        let pace = BodyPace { grace_period: Duration::from_secs(10), bytes_per_second_min: 100 };
+        let pace =
+            MinimumBodyRate { grace_period: Duration::from_secs(10), bytes_per_second_min: 100 };
         for (interval_secs, chunk_bytes, is_read) in
             [(1, 100, true), (1, 50, false), (1, 1, false), (2, 250, true), (11, 5_000, false)]
         {
@@ -270,8 +271,9 @@ mod tests {
     #[tokio::test]
     async fn a_part_of_a_body_is_not_taken_for_the_whole() {
         for part in [None, Some("abc".into())] {
-            let error =
-                collect_body(&mut Announcing(part), 10, BodyPace::default()).await.unwrap_err();
+            let error = collect_body(&mut Announcing(part), 10, MinimumBodyRate::default())
+                .await
+                .unwrap_err();
             assert!(matches!(error, CollectBodyError::Truncated), "{error}");
         }
     }
@@ -280,7 +282,7 @@ mod tests {
     async fn one_piece_is_not_copied() {
         let bytes = Bytes::from(vec![b'x'; 100]);
         let mut body = Body::from(bytes.clone());
-        let collected = collect_body(&mut body, 100, BodyPace::default()).await.unwrap();
+        let collected = collect_body(&mut body, 100, MinimumBodyRate::default()).await.unwrap();
         assert_eq!(collected.as_ptr(), bytes.as_ptr());
     }
 }

@@ -114,7 +114,7 @@ impl Body {
     }
 
     /// The number of bytes that the body holds; 0 if they arrive over time.
-    pub fn held_bytes(&self) -> usize {
+    pub fn in_memory_bytes(&self) -> usize {
         match &self.body_content {
             BodyContent::Bytes(bytes) => bytes.len(),
             BodyContent::Empty
@@ -295,7 +295,7 @@ impl fmt::Debug for BodyContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BodyPace, CollectBodyError, collect_body};
+    use crate::{CollectBodyError, MinimumBodyRate, collect_body};
 
     /// Yields what a list holds.
     struct Listed(std::vec::IntoIter<Result<Bytes, ResponseBodyError>>);
@@ -314,7 +314,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_ends_or_breaks_off() {
-        let pace = BodyPace::default();
+        let pace = MinimumBodyRate::default();
         let mut whole = listed(vec![Ok("a".into()), Ok("b".into())]);
         assert_eq!(collect_body(&mut whole, 10, pace).await.unwrap(), "ab");
         let mut broken = listed(vec![Ok("a".into()), Err(ResponseBodyError("gone".to_owned()))]);
@@ -340,7 +340,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
-        assert_eq!(collect_body(&mut whole, 10, BodyPace::default()).await.unwrap(), "abc");
+        assert_eq!(collect_body(&mut whole, 10, MinimumBodyRate::default()).await.unwrap(), "abc");
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
         let body = Body::from_producer(|sender| async move {

@@ -45,12 +45,12 @@ enum ConnectionWait {
 /// The state of a connection that does not depend on the HTTP version.
 pub(crate) struct RunningConnection<'a, S, E> {
     pub(crate) collected_writes: CollectedWrites<S>,
-    pub(crate) activity: &'a ConnectionActivity,
+    pub(crate) connection_activity: &'a ConnectionActivity,
     pub(crate) protocol: HttpProtocol,
     pub(crate) limits: &'a Limits,
     pub(crate) shutdown: &'a Shutdown,
     /// Completes when the connection is closed for another one.
-    pub(crate) eviction: E,
+    pub(crate) eviction_future: E,
 }
 
 impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> {
@@ -64,7 +64,14 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
     /// Small writes are collected while the connection is polled, and flushed afterwards. After an event of a watch the flush
     /// waits for one turn of the other tasks, because they often have the same event for other watches of the connection.
     pub(crate) async fn run<C: HttpConnection>(self, http_connection: C) -> ConnectionEnd {
-        let Self { collected_writes, activity, protocol, limits, shutdown, eviction } = self;
+        let Self {
+            collected_writes,
+            connection_activity: activity,
+            protocol,
+            limits,
+            shutdown,
+            eviction_future: eviction,
+        } = self;
         let mut eviction = pin!(eviction);
         let mut http_connection = pin!(http_connection);
         let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
@@ -74,7 +81,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
         let mut closing_deadline = None;
         let mut is_flush_deferred = false;
         std::future::poll_fn(|cx| {
-            collected_writes.begin_poll();
+            collected_writes.begin_connection_poll();
             loop {
                 if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
                     // An error between requests is not a failure: the peer may disconnect then.

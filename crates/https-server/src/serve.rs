@@ -26,7 +26,7 @@ use crate::connection_fault::{ConnectionFault, ReportFault};
 use crate::connection_table::{ConnectionSlot, ConnectionTable};
 use crate::limits::Limits;
 use crate::listener::Listener;
-use crate::plain_response::{evicted_response, panic_response, uri_too_long_response};
+use crate::plain_response::{connection_evicted_response, panic_response, uri_too_long_response};
 use crate::response_body::Body;
 use crate::run_connection::{ConnectionEnd, HttpConnection, RunningConnection};
 use crate::shutdown::{ConnectionRegistration, Shutdown, ShutdownPhase};
@@ -51,7 +51,7 @@ const HTTP1_BUFFER_BYTES_MAX: usize = 128 << 10;
 /// Bytes of one request body that an HTTP/2 peer may send before the server reads them.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 256 << 10;
 
-/// The same bound for all requests of a connection together.
+/// Bytes of all request bodies of a connection that an HTTP/2 peer may send before the server reads them.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
 /// Bytes of one response that wait for an HTTP/2 peer outside of their body, apart from the last chunk.
@@ -80,7 +80,7 @@ where
 {
     let service: Service = Box::new(move |request, connection, response_sender| {
         let answering = service(request, connection);
-        Box::pin(async move { response_sender.respond(answering.await) })
+        Box::pin(async move { response_sender.send_response(answering.await) })
     });
     serve_with_response_sender(listener, limits, shutdown, report, service)
 }
@@ -99,7 +99,7 @@ pub struct ResponseSender(oneshot::Sender<Response<Body>>);
 
 impl ResponseSender {
     /// Sends the response. It is dropped if the peer is gone.
-    pub fn respond(self, response: Response<Body>) {
+    pub fn send_response(self, response: Response<Body>) {
         drop(self.0.send(response));
     }
 }
@@ -243,7 +243,7 @@ impl ConnectionServer {
         open: Arc<OpenConnectionGuard>,
     ) {
         let connection = Arc::new(connection);
-        let activity = Arc::clone(&connection.activity);
+        let activity = Arc::clone(&connection.connection_activity);
         let (peer, protocol) = (connection.peer_address, connection.protocol);
         let (stream, writes) = ActivityStream::new(stream, Arc::clone(&activity), protocol);
         let io = TokioIo::new(stream);
@@ -260,11 +260,11 @@ impl ConnectionServer {
         let limits = &self.limits;
         let running = RunningConnection {
             collected_writes: writes,
-            activity: &activity,
+            connection_activity: &activity,
             protocol,
             limits,
             shutdown: &self.shutdown,
-            eviction: slot.wait_for_eviction(),
+            eviction_future: slot.wait_for_eviction(),
         };
         let end = match protocol {
             HttpProtocol::Http1 => {
@@ -306,9 +306,9 @@ impl ConnectionServer {
             (open.connection_slot.begin_request(), open.connection_slot.begin_request())
         else {
             // The peer rarely receives this response, because the connection is being closed.
-            return evicted_response();
+            return connection_evicted_response();
         };
-        let active = connection.activity.begin_request(occupied);
+        let active = connection.connection_activity.begin_request(occupied);
         let is_http1 = request.version() < Version::HTTP_2;
         let is_head = request.method() == Method::HEAD;
         let target_bytes = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
@@ -328,7 +328,7 @@ impl ConnectionServer {
                 panic_response()
             })
         };
-        let is_last = connection.activity.is_close_requested()
+        let is_last = connection.connection_activity.is_close_requested()
             || self.shutdown.current_phase() >= ShutdownPhase::Refusing;
         if is_http1 && is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -27,7 +27,8 @@ thread_local! {
     static LAST_WAIT: Cell<Option<BodyWait>> = const { Cell::new(None) };
 }
 
-/// Records what a body waits for after it was polled.
+/// Records for this thread whether the response body that was polled last waits for the service or for the
+/// peer.
 pub(crate) fn record_body_wait(wait: BodyWait) {
     LAST_WAIT.set(Some(wait));
 }

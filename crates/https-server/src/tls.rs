@@ -1,6 +1,6 @@
 //! The TLS configuration of the server.
 
-mod any_client_certificate;
+mod accept_any_client_certificate;
 mod reloading_certificate;
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 
-use self::any_client_certificate::AcceptAnyClientCertificate;
+use self::accept_any_client_certificate::AcceptAnyClientCertificate;
 
 pub use self::reloading_certificate::ReloadingCertificate;
 use crate::watched_files::FileReadError;

@@ -17,12 +17,12 @@ pub(crate) fn find_cluster_problems(
         problems.push(ConfigProblem::new(&cluster.field, field, position, message));
     };
     let name = &cluster.name;
-    if cluster.server.value.is_empty() {
+    if cluster.server_url.value.is_empty() {
         let message = match name.as_str() {
             "" => "default cluster has no server defined".to_owned(),
             name => format!("no server found for cluster {}", go_compat::quote(name)),
         };
-        problem("server", cluster.server.position, message);
+        problem("server", cluster.server_url.position, message);
     }
     let proxy = &cluster.proxy_url;
     if !proxy.value.is_empty()

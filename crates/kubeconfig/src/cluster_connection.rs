@@ -20,7 +20,7 @@ use crate::{cluster_check, user_check};
 
 /// Names that replace those of the kubeconfig.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ContextChoice {
+pub struct ContextOverrides {
     /// The context to use instead of the current one.
     pub context: Option<String>,
     /// The cluster to use instead of that of the context.
@@ -33,20 +33,20 @@ pub struct ContextChoice {
 #[derive(Debug, Clone)]
 pub struct ClusterConnection {
     /// The connection, with all credentials but those of `exec`.
-    pub connection: ServiceConnection,
+    pub service_connection: ServiceConnection,
     /// The namespace of the context; empty if it names none.
     pub namespace: String,
     /// The program that provides the credentials.
-    pub exec: Option<ExecSettings>,
+    pub exec_settings: Option<ExecSettings>,
     /// The description of the cluster for that program.
-    pub exec_cluster: ExecClusterInfo,
+    pub exec_cluster_info: ExecClusterInfo,
 }
 
 /// The description of a cluster that a credential program with `provideClusterInfo` gets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecClusterInfo {
     /// The URL of the server.
-    pub server: String,
+    pub server_url: String,
     /// The name that the certificate of the server must have; empty for the host.
     pub tls_server_name: String,
     /// Whether the certificate of the server is not verified.
@@ -77,7 +77,7 @@ impl fmt::Debug for ExecClusterInfo {
 /// A file can not be read or decoded, or the selected entries can not be used.
 pub fn load_cluster_connection(
     paths: &[PathBuf],
-    choice: &ContextChoice,
+    choice: &ContextOverrides,
     read: ReadFileFn<'_>,
 ) -> Result<ClusterConnection, LoadError> {
     let mut merged = MergedKubeconfig::default();
@@ -95,7 +95,7 @@ pub fn load_cluster_connection(
         warnings.extend(merged.add_file(path, &bytes, &files)?);
         used_paths.extend(files.into_used_paths());
     }
-    let selected = select(&merged, choice)?;
+    let selected = select_entries(&merged, choice)?;
     let (cluster, user) = (selected.cluster, selected.user);
     // Paths in merged entries are absolute, so it does not matter which file they are relative to.
     let first = paths.first().cloned().unwrap_or_default();
@@ -104,25 +104,29 @@ pub fn load_cluster_connection(
         .map(|user| user_check::find_user_problems(&user.entry, &mut files, ExecPolicy::Allow))
         .unwrap_or_default();
     if let (Some(user), false) = (user, user_problems.is_empty()) {
-        return Err(invalid_configuration_error(&user.file, user_problems));
+        return Err(invalid_configuration_error(&user.file_name, user_problems));
     }
     let cluster_problems = cluster_check::find_cluster_problems(&cluster.entry, &mut files);
     if !cluster_problems.is_empty() {
-        return Err(invalid_configuration_error(&cluster.file, cluster_problems));
+        return Err(invalid_configuration_error(&cluster.file_name, cluster_problems));
     }
     let context = SelectedContext { cluster: &cluster.entry, user: user.map(|user| &user.entry) };
     let target: Target =
-        cluster_target::build_target(&context, &mut files, &cluster.file, &mut warnings)
-            .map_err(|problem| single_problem_error(&cluster.file, problem))?;
+        cluster_target::build_target(&context, &mut files, &cluster.file_name, &mut warnings)
+            .map_err(|problem| single_problem_error(&cluster.file_name, problem))?;
     let is_tls = matches!(target.destination, Destination::Url { scheme: Scheme::Https, .. });
     let exec_cluster = exec_cluster_info(&cluster.entry, &mut files);
     used_paths.extend(files.into_used_paths().into_iter().skip(1));
     Ok(ClusterConnection {
-        connection: ServiceConnection { client_target: target, source_files: used_paths, warnings },
+        service_connection: ServiceConnection {
+            client_target: target,
+            source_files: used_paths,
+            warnings,
+        },
         namespace: selected.namespace,
         // Without TLS the credentials would not be sent, so nothing runs.
-        exec: user.filter(|_| is_tls).and_then(|user| user.entry.exec.clone()),
-        exec_cluster,
+        exec_settings: user.filter(|_| is_tls).and_then(|user| user.entry.exec_settings.clone()),
+        exec_cluster_info: exec_cluster,
     })
 }
 
@@ -133,9 +137,9 @@ struct SelectedEntries<'m> {
     namespace: String,
 }
 
-fn select<'m>(
+fn select_entries<'m>(
     merged: &'m MergedKubeconfig,
-    choice: &ContextChoice,
+    choice: &ContextOverrides,
 ) -> Result<SelectedEntries<'m>, LoadError> {
     let not_found = |what: &str, name: &str, known: Vec<&str>| {
         let nearest = match nearest_word(name, known.iter().copied()) {
@@ -195,7 +199,7 @@ fn exec_cluster_info(cluster: &Cluster, files: &mut ReferencedFiles<'_>) -> Exec
         data => data.to_vec(),
     };
     ExecClusterInfo {
-        server: cluster.server.value.clone(),
+        server_url: cluster.server_url.value.clone(),
         tls_server_name: cluster.tls_server_name.value.clone(),
         insecure_skip_tls_verify: cluster.insecure_skip_tls_verify.value,
         certificate_authority_data: data,
@@ -245,7 +249,7 @@ users:
         }
     }
 
-    fn load(paths: &[&str], choice: &ContextChoice) -> Result<ClusterConnection, LoadError> {
+    fn load(paths: &[&str], choice: &ContextOverrides) -> Result<ClusterConnection, LoadError> {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
         load_cluster_connection(&paths, choice, &read)
     }
@@ -253,8 +257,8 @@ users:
     #[test]
     fn the_first_file_that_has_an_entry_counts() {
         let both = ["/one/config", "/missing", "/two/config"];
-        let loaded = load(&both, &ContextChoice::default()).unwrap();
-        let target = loaded.connection.client_target;
+        let loaded = load(&both, &ContextOverrides::default()).unwrap();
+        let target = loaded.service_connection.client_target;
         let host = Destination::Url {
             scheme: Scheme::Https,
             host: "dev.example".to_owned(),
@@ -271,38 +275,45 @@ users:
     #[test]
     fn names_of_the_choice_replace_those_of_the_files() {
         let both = ["/one/config", "/two/config"];
-        let choice = ContextChoice { context: Some("prod".to_owned()), ..ContextChoice::default() };
+        let choice =
+            ContextOverrides { context: Some("prod".to_owned()), ..ContextOverrides::default() };
         let loaded = load(&both, &choice).unwrap();
-        let exec = loaded.exec.unwrap();
+        let exec = loaded.exec_settings.unwrap();
         assert_eq!((exec.command.value.as_str(), exec.args.len()), ("/two/login", 1));
         assert_eq!(exec.env, [("K".to_owned(), "v".to_owned())]);
-        let choice = ContextChoice { user: Some("bob".to_owned()), ..ContextChoice::default() };
+        let choice =
+            ContextOverrides { user: Some("bob".to_owned()), ..ContextOverrides::default() };
         let loaded = load(&both, &choice).unwrap();
-        assert!(loaded.exec.is_some() && loaded.exec_cluster.server == "https://dev.example:6443");
+        assert!(
+            loaded.exec_settings.is_some()
+                && loaded.exec_cluster_info.server_url == "https://dev.example:6443"
+        );
     }
 
     #[test]
     fn names_that_do_not_exist_are_errors_with_the_near_miss() {
-        let choice = |context: &str| ContextChoice {
+        let choice = |context: &str| ContextOverrides {
             context: Some(context.to_owned()),
-            ..ContextChoice::default()
+            ..ContextOverrides::default()
         };
-        let message =
-            |paths: &[&str], choice: &ContextChoice| load(paths, choice).unwrap_err().to_string();
+        let message = |paths: &[&str], choice: &ContextOverrides| {
+            load(paths, choice).unwrap_err().to_string()
+        };
         assert_eq!(
             message(&["/one/config"], &choice("dve")),
             "no context exists with the name: \"dve\", did you mean \"dev\"?"
         );
         assert_eq!(
-            message(&["/missing"], &ContextChoice::default()),
+            message(&["/missing"], &ContextOverrides::default()),
             "open /missing: no such file or directory"
         );
-        let user = ContextChoice { user: Some("zoe-x".to_owned()), ..ContextChoice::default() };
+        let user =
+            ContextOverrides { user: Some("zoe-x".to_owned()), ..ContextOverrides::default() };
         assert_eq!(
             message(&["/one/config"], &user),
             "no user exists with the name: \"zoe-x\"; the kubeconfig has ana"
         );
-        let nothing = message(&["/missing", "/absent"], &ContextChoice::default());
+        let nothing = message(&["/missing", "/absent"], &ContextOverrides::default());
         assert!(nothing.starts_with("no context is chosen"), "{nothing}");
     }
 }

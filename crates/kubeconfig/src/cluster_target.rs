@@ -28,7 +28,7 @@ pub(crate) fn build_target(
     warnings: &mut Vec<Warning>,
 ) -> Result<Target, ConfigProblem> {
     let SelectedContext { cluster, user } = *selected;
-    let server = &cluster.server;
+    let server = &cluster.server_url;
     let url = ServerUrl::parse(&server.value)
         .map_err(|error| ConfigProblem::new(&cluster.field, "server", server.position, error))?;
     let is_plain = url.scheme == Scheme::Http;
@@ -59,7 +59,7 @@ pub(crate) fn build_target(
             code: WarningCode::UnverifiedServer,
             field: format!("{}.insecure-skip-tls-verify", cluster.field),
             message,
-            file: file.to_owned(),
+            file_name: file.to_owned(),
             position: cluster.insecure_skip_tls_verify.position,
             hint: Some(hint.to_owned()),
         });
@@ -84,8 +84,8 @@ fn warn_of_plain_http(
             code,
             field: format!("{}.server", cluster.field),
             message: message.to_owned(),
-            file: file.to_owned(),
-            position: cluster.server.position,
+            file_name: file.to_owned(),
+            position: cluster.server_url.position,
             hint: hint.map(str::to_owned),
         });
     };
@@ -109,7 +109,7 @@ fn has_credentials(user: &User) -> bool {
         || has_basic_auth(user)
         || !user.token.value.is_empty()
         || !user.token_file.value.is_empty()
-        || user.exec.is_some()
+        || user.exec_settings.is_some()
 }
 
 fn parse_cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {

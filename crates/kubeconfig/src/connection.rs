@@ -34,7 +34,7 @@ pub struct HookConnection {
     /// The name of the hook. If a flag names the file, the authorizer has the same name.
     pub name: String,
     /// The connection to the hook.
-    pub connection: ServiceConnection,
+    pub service_connection: ServiceConnection,
 }
 
 impl LoadedConnections {
@@ -47,7 +47,7 @@ impl LoadedConnections {
         match self {
             Self::Kubeconfig(connection) => Ok(*connection),
             Self::Hooks(mut hooks) => match (hooks.pop(), hooks.len()) {
-                (Some(hook), 0) => Ok(hook.connection),
+                (Some(hook), 0) => Ok(hook.service_connection),
                 (_, n_others) => Err(LoadError::NotExactlyOneHook { n_hooks: n_others + 1 }),
             },
         }

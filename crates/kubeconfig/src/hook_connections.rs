@@ -36,7 +36,7 @@ pub(crate) fn load_hook_connections(
         match build_hook_target(&hook, &mut files) {
             Ok(target) => connections.push(HookConnection {
                 name: hook.name,
-                connection: ServiceConnection {
+                service_connection: ServiceConnection {
                     client_target: target,
                     source_files: files.into_used_paths(),
                     warnings: warnings.take().unwrap_or_default(),
@@ -44,8 +44,8 @@ pub(crate) fn load_hook_connections(
             }),
             Err(fault) => diagnostics.push(Diagnostic {
                 fault,
-                file: source.name.to_owned(),
-                position: hook.position,
+                file_name: source.name.to_owned(),
+                position: hook.client_config_position,
                 hint: None,
                 expression_issues: Vec::new(),
             }),
@@ -55,7 +55,7 @@ pub(crate) fn load_hook_connections(
         return Ok(connections);
     }
     let messages: Vec<_> = diagnostics.iter().map(|found| found.fault.to_string()).collect();
-    Err(LoadError::Unusable { message: field_errors::aggregate(&messages), diagnostics })
+    Err(LoadError::Unusable { message: field_errors::aggregate_messages(&messages), diagnostics })
 }
 
 fn hook_file_error(error: HookFileError) -> LoadError {

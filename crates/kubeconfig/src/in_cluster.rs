@@ -70,19 +70,19 @@ pub fn in_cluster_connection(
     let namespace = read(Path::new(&file("namespace"))).unwrap_or_default();
     let namespace = String::from_utf8_lossy(&namespace).trim().to_owned();
     let exec_cluster = ExecClusterInfo {
-        server: format!("https://{host}:{port}"),
+        server_url: format!("https://{host}:{port}"),
         certificate_authority_data: pem,
         ..ExecClusterInfo::default()
     };
     Ok(ClusterConnection {
-        connection: ServiceConnection {
+        service_connection: ServiceConnection {
             client_target: target,
             source_files: files.into_used_paths(),
             warnings: Vec::new(),
         },
         namespace,
-        exec: None,
-        exec_cluster,
+        exec_settings: None,
+        exec_cluster_info: exec_cluster,
     })
 }
 

@@ -7,6 +7,6 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{DecodedKubeconfig, decode};
+pub use decode::{DecodedKubeconfig, decode_kubeconfig};
 pub use exec_settings::ExecSettings;
 pub(crate) use read::{Cluster, Context, Kubeconfig, User};

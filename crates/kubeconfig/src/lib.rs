@@ -26,11 +26,11 @@ mod url_path;
 mod user_check;
 
 pub use cluster_connection::{
-    ClusterConnection, ContextChoice, ExecClusterInfo, load_cluster_connection,
+    ClusterConnection, ContextOverrides, ExecClusterInfo, load_cluster_connection,
 };
 pub use connection::{HookConnection, LoadedConnections, ServiceConnection};
 pub use in_cluster::{InClusterError, in_cluster_connection};
-pub use kubeconfig_file::{DecodedKubeconfig, ExecSettings, decode};
+pub use kubeconfig_file::{DecodedKubeconfig, ExecSettings, decode_kubeconfig};
 pub use load_connections::{load_connections, parse_connections};
 pub use load_error::LoadError;
 pub use referenced_files::{FILE_BYTES_MAX, ReadFileFn, read_file};

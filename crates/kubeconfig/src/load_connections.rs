@@ -20,7 +20,7 @@ use crate::{cluster_target, hook_connections};
 pub fn load_connections(path: &Path, read: ReadFileFn<'_>) -> Result<LoadedConnections, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
-    parse_connections(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
+    parse_connections(&Source { name: &path.display().to_string(), file_bytes: &bytes }, path, read)
 }
 
 /// Loads a file from its bytes. Relative paths in it are relative to the folder of `path`.
@@ -51,7 +51,7 @@ fn load_kubeconfig_connection(
     read: ReadFileFn<'_>,
 ) -> Result<ServiceConnection, LoadError> {
     let decoded =
-        kubeconfig_file::decode(source).map_err(|error| decode_load_error(source, error))?;
+        kubeconfig_file::decode_kubeconfig(source).map_err(|error| to_load_error(source, error))?;
     let mut warnings = decoded.warnings;
     let mut files = ReferencedFiles::new(path, read);
     let selected = select_context(&decoded.kubeconfig, &mut files).map_err(|problems| {
@@ -62,7 +62,7 @@ fn load_kubeconfig_connection(
     Ok(ServiceConnection { client_target: target, source_files: files.into_used_paths(), warnings })
 }
 
-pub(crate) fn decode_load_error(source: &Source<'_>, error: DecodeError) -> LoadError {
+pub(crate) fn to_load_error(source: &Source<'_>, error: DecodeError) -> LoadError {
     LoadError::Unusable {
         message: format!(
             "error loading config file \"{}\": {}",

@@ -102,7 +102,7 @@ impl ConfigProblem {
     fn into_diagnostic(self, file: &str) -> Diagnostic {
         Diagnostic {
             fault: Fault::Server { field: self.field, message: self.message },
-            file: file.to_owned(),
+            file_name: file.to_owned(),
             position: self.position,
             hint: None,
             expression_issues: Vec::new(),
@@ -113,7 +113,7 @@ impl ConfigProblem {
 /// Combines several problems into one error, with Kubernetes' prefix for invalid configurations.
 pub(crate) fn invalid_configuration_error(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));
+    let message = format!("invalid configuration: {}", field_errors::aggregate_messages(&messages));
     let diagnostics = problems.into_iter().map(|problem| problem.into_diagnostic(file)).collect();
     LoadError::Unusable { message, diagnostics }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use document::Source;
 
 use crate::kubeconfig_file::{self, Cluster, Context, DecodedKubeconfig, Kubeconfig, User};
-use crate::load_connections::decode_load_error;
+use crate::load_connections::to_load_error;
 use crate::load_error::LoadError;
 use crate::referenced_files::ReferencedFiles;
 
@@ -14,7 +14,7 @@ use crate::referenced_files::ReferencedFiles;
 pub(crate) struct MergedEntry<T> {
     pub(crate) entry: T,
     /// The name of the file, for messages.
-    pub(crate) file: String,
+    pub(crate) file_name: String,
 }
 
 /// The entries of several kubeconfigs. Paths in them are absolute.
@@ -43,37 +43,38 @@ impl MergedKubeconfig {
         files: &ReferencedFiles<'_>,
     ) -> Result<Vec<document::Warning>, LoadError> {
         let name = path.display().to_string();
-        let source = Source { name: &name, bytes };
+        let source = Source { name: &name, file_bytes: bytes };
         let DecodedKubeconfig { kubeconfig, warnings } =
-            kubeconfig_file::decode(&source).map_err(|error| decode_load_error(&source, error))?;
+            kubeconfig_file::decode_kubeconfig(&source)
+                .map_err(|error| to_load_error(&source, error))?;
         let Kubeconfig { current_context, contexts, clusters, users, .. } = kubeconfig;
         if self.current_context.is_none() && !current_context.value.is_empty() {
             let (entry, file) = (current_context.value, name.clone());
-            self.current_context = Some(MergedEntry { entry, file });
+            self.current_context = Some(MergedEntry { entry, file_name: file });
         }
-        add_new(&mut self.contexts, contexts, &name, |context| &context.name);
+        add_missing_entries(&mut self.contexts, contexts, &name, |context| &context.name);
         let clusters = clusters.into_iter().map(|mut cluster| {
             make_absolute(&mut cluster.certificate_authority.value, files);
             cluster
         });
-        add_new(&mut self.clusters, clusters, &name, |cluster| &cluster.name);
+        add_missing_entries(&mut self.clusters, clusters, &name, |cluster| &cluster.name);
         let users = users.into_iter().map(|mut user| {
             for path in [&mut user.client_certificate, &mut user.client_key, &mut user.token_file] {
                 make_absolute(&mut path.value, files);
             }
-            if let Some(exec) = &mut user.exec
+            if let Some(exec) = &mut user.exec_settings
                 && exec.command.value.contains('/')
             {
                 make_absolute(&mut exec.command.value, files);
             }
             user
         });
-        add_new(&mut self.users, users, &name, |user| &user.name);
+        add_missing_entries(&mut self.users, users, &name, |user| &user.name);
         Ok(warnings)
     }
 }
 
-fn add_new<T>(
+fn add_missing_entries<T>(
     merged: &mut Vec<MergedEntry<T>>,
     entries: impl IntoIterator<Item = T>,
     file: &str,
@@ -81,7 +82,7 @@ fn add_new<T>(
 ) {
     for entry in entries {
         if !merged.iter().any(|own| name_of(&own.entry) == name_of(&entry)) {
-            merged.push(MergedEntry { entry, file: file.to_owned() });
+            merged.push(MergedEntry { entry, file_name: file.to_owned() });
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::kubeconfig_file::{Kubeconfig, User, decode};
+use crate::kubeconfig_file::{Kubeconfig, User, decode_kubeconfig};
 use document::{ReadError, Source, Warning};
 use https_client::{ClientCertificate, Credentials};
 
 use crate::credentials::{load_client_certificate, load_user_credentials};
-use crate::load_connections::decode_load_error;
+use crate::load_connections::to_load_error;
 use crate::load_error::{ConfigProblem, LoadError, invalid_configuration_error};
 use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::user_check::{self, ExecPolicy};
@@ -45,7 +45,11 @@ pub struct ServiceUsers {
 pub fn load_service_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUsers, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
-    parse_service_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
+    parse_service_users(
+        &Source { name: &path.display().to_string(), file_bytes: &bytes },
+        path,
+        read,
+    )
 }
 
 /// Loads the users of a file from its bytes. Relative paths in it are relative to the folder of
@@ -65,7 +69,7 @@ pub fn parse_service_users(
     path: &Path,
     read: ReadFileFn<'_>,
 ) -> Result<ServiceUsers, LoadError> {
-    let decoded = decode(source).map_err(|error| decode_load_error(source, error))?;
+    let decoded = decode_kubeconfig(source).map_err(|error| to_load_error(source, error))?;
     let mut files = ReferencedFiles::new(path, read);
     let mut problems = Vec::new();
     let mut by_name = HashMap::new();

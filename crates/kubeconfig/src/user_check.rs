@@ -33,7 +33,7 @@ pub(crate) fn find_user_problems(
         problems.push(ConfigProblem::new(&user.field, field, position, message))
     };
     let name = &user.name;
-    match (&user.exec, exec_policy) {
+    match (&user.exec_settings, exec_policy) {
         (None, _) => {}
         (Some(exec), ExecPolicy::Refuse) => {
             let message =

@@ -12,10 +12,10 @@ mod validate_priority_level;
 mod wire;
 
 pub use auto_update::{
-    DefaultObjectClass, is_auto_updated, set_auto_update_annotation, update_default_object,
+    MandatoryOrSuggested, is_auto_updated, set_auto_update_annotation, update_default_object,
 };
 pub use decode::{DecodeError, decode_flow_schema, decode_priority_level};
-pub use defaults::set_defaults;
+pub use defaults::set_flow_control_defaults;
 pub use encode::{encode_flow_schema, encode_priority_level};
 pub use validate_flow_schema::{validate_flow_schema, validate_flow_schema_status};
 pub use validate_priority_level::{validate_priority_level, validate_priority_level_status};
@@ -37,7 +37,7 @@ pub const DANGLING: &str = "Dangling";
 pub enum Kind {
     /// Assigns requests to a priority level.
     FlowSchema,
-    /// Describes a priority level.
+    /// The kind of objects that describe a priority level.
     PriorityLevelConfiguration,
 }
 

@@ -16,7 +16,7 @@ pub mod rbac;
 pub use manifest_file::{
     AuthorizerObject, DuplicateObjects, ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX,
     ManifestObject, Manifests, ReadOptions, UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX,
-    find_duplicate_objects, find_duplicate_unstructured, lint_role_references, read,
-    read_with_options,
+    find_duplicate_objects, find_duplicate_unstructured_objects, lint_role_references, read,
+    read_manifests_with_options,
 };
 pub use node_object::parse_node_object;

@@ -12,12 +12,12 @@ mod duplicate_objects;
 mod lint;
 mod locate_field;
 mod object_class;
+mod object_to_json;
 mod rbac_hint;
 mod read;
 mod schema;
 #[cfg(test)]
 mod tests;
-mod to_json;
 mod unstructured_object;
 
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use document::{Diagnostic, SourcePosition, Warning};
 use crate::rbac;
 
 pub use duplicate_objects::{
-    DuplicateObjects, find_duplicate_objects, find_duplicate_unstructured,
+    DuplicateObjects, find_duplicate_objects, find_duplicate_unstructured_objects,
 };
 pub use lint::lint_role_references;
-pub use read::{ReadOptions, read, read_with_options};
+pub use read::{ReadOptions, read, read_manifests_with_options};
 pub use unstructured_object::{KindHandler, KindHandling, UnstructuredObject};
 
 /// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
@@ -61,7 +61,7 @@ pub struct Manifests {
     pub n_unused_objects: usize,
     /// Whether the file is well-formed and no document of it is an object: it is empty, or something else than a
     /// manifest, such as the values of a Helm chart.
-    pub is_without_objects: bool,
+    pub has_no_objects: bool,
     /// Every fault, in the order of the file: at most [`ERRORS_MAX`], and one that reports that
     /// there are more.
     pub errors: Vec<Diagnostic>,
@@ -75,10 +75,10 @@ pub struct Manifests {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManifestObject {
     /// The object after decoding and validation.
-    pub object: AuthorizerObject,
+    pub authorizer_object: AuthorizerObject,
     /// The name of the file, as in [`Source::name`](document::Source::name).
-    pub file: Arc<str>,
-    /// Position of the object.
+    pub file_name: Arc<str>,
+    /// The position of the object in the file.
     pub position: SourcePosition,
     /// Path and position of the role's name in a binding.
     role_name_location: Option<RoleNameLocation>,

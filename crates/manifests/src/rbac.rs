@@ -13,9 +13,9 @@ mod wire;
 
 pub use bootstrap::bootstrap_policy;
 pub use decode::{
-    API_VERSION, DecodeError, Kind, RbacObject, UnvalidatedObject, decode, decode_rules,
+    API_VERSION, DecodeError, Kind, RbacObject, UnvalidatedObject, decode_object, decode_rules,
 };
-pub use encode::{encode, encode_rule, encode_subject};
+pub use encode::{encode_object, encode_rule, encode_subject};
 pub use role_limits::check_role_limits;
 pub(crate) use schema::OBJECT_META;
-pub use validate::validate_update;
+pub use validate::validate_object_update;

@@ -17,8 +17,8 @@ use prometheus::Registry;
 use self::config_freshness::ConfigFreshness;
 pub use self::config_freshness::ConfigRefusal;
 use self::hook_calls::HookCalls;
+pub use self::initializer_waits::InitializerTimeoutAction;
 use self::initializer_waits::InitializerWaits;
-pub use self::initializer_waits::TimeoutAction;
 use self::phase_durations::PhaseDurations;
 use crate::bounded_names::OTHER_NAMES;
 
@@ -31,9 +31,9 @@ pub struct AdmissionMetrics {
     phase_durations: PhaseDurations,
     config_freshness: ConfigFreshness,
     initializer_waits: InitializerWaits,
-    webhook_certificates: Arc<dyn https_client::CertificateObserver>,
+    certificate_observer: Arc<dyn https_client::CertificateObserver>,
     /// The configuration in effect; `None` before the first.
-    snapshot_in_effect: RwLock<Option<Arc<Snapshot>>>,
+    admission_config_in_effect: RwLock<Option<Arc<Snapshot>>>,
 }
 
 impl AdmissionMetrics {
@@ -53,42 +53,42 @@ impl AdmissionMetrics {
             phase_durations: PhaseDurations::new(registry)?,
             config_freshness: ConfigFreshness::new(registry)?,
             initializer_waits: InitializerWaits::new(registry)?,
-            webhook_certificates: certificates,
-            snapshot_in_effect: RwLock::default(),
+            certificate_observer: certificates,
+            admission_config_in_effect: RwLock::default(),
         }))
     }
 
     /// Sets the hooks and initializers in effect, and removes the series of all others.
     pub fn set_config_in_effect(&self, snapshot: &Arc<Snapshot>) {
-        *self.snapshot_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
+        *self.admission_config_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::clone(snapshot));
         let lists = [snapshot.mutating_hooks(), snapshot.validating_hooks()].into_iter();
         let hooks: HashSet<&str> =
             lists.flat_map(|list| list.hooks()).map(|hook| hook.name.as_str()).collect();
-        self.hook_calls.retain_hooks(&|name| name == OTHER_NAMES || hooks.contains(name));
+        self.hook_calls.retain_hook_series(&|name| name == OTHER_NAMES || hooks.contains(name));
         let is_kept = |name: &str| name == OTHER_NAMES || snapshot.find_initializer(name).is_some();
-        self.initializer_waits.retain_initializers(&is_kept);
+        self.initializer_waits.retain_initializer_series(&is_kept);
     }
 
     /// Sets the revision of the store up to which the configuration is in effect, and the time since the store last
     /// confirmed that it is the newest (before the first confirmation, since the start of the server). The server calls
     /// this before it reads the registry.
     pub fn set_config_freshness(&self, revision: u64, age: Duration) {
-        self.config_freshness.set_freshness(revision, age);
+        self.config_freshness.set_config_freshness(revision, age);
     }
 
     /// Counts a request that is refused because the configuration is not known to be current.
     pub fn count_config_refusal(&self, reason: ConfigRefusal) {
-        self.config_freshness.count_refused_request(reason);
+        self.config_freshness.count_config_refusal(reason);
     }
 
     /// Counts a request that is admitted although the store could not confirm that the configuration is the newest.
-    pub fn count_degraded_request(&self) {
-        self.config_freshness.degraded_requests.inc();
+    pub fn count_unconfirmed_config_admission(&self) {
+        self.config_freshness.unconfirmed_config_admissions.inc();
     }
 
     /// Records how long an admission controller, such as `MutatingAdmissionWebhook`, took for a request.
-    pub fn record_controller(
+    pub fn record_controller_duration(
         &self,
         name: &'static str,
         phase: Phase,
@@ -96,39 +96,40 @@ impl AdmissionMetrics {
         took: Duration,
         is_rejected: bool,
     ) {
-        self.phase_durations.record_controller(name, phase, operation, took, is_rejected);
+        self.phase_durations.record_controller_duration(name, phase, operation, took, is_rejected);
     }
 
     /// Records how long a phase, with all its controllers, took for a request.
-    pub fn record_phase(
+    pub fn record_phase_duration(
         &self,
         phase: Phase,
         operation: Operation,
         took: Duration,
         is_rejected: bool,
     ) {
-        self.phase_durations.record_phase(phase, operation, took, is_rejected);
+        self.phase_durations.record_phase_duration(phase, operation, took, is_rejected);
     }
 
     /// Records how long a create request waited for the initializers of its object.
     pub fn record_initializer_wait(&self, took: Duration) {
-        self.initializer_waits.record_wait(took);
+        self.initializer_waits.record_wait_duration(took);
     }
 
     /// Counts an initializer that did not act in time.
-    pub fn count_initializer_timeout(&self, name: &str, action: TimeoutAction) {
-        self.initializer_waits.count_timeout(self.configured_initializer(name), action);
+    pub fn count_initializer_timeout(&self, name: &str, action: InitializerTimeoutAction) {
+        self.initializer_waits.count_timeout(self.initializer_label_value(name), action);
     }
 
     /// Counts a read that removed an initializer which was pending long after its timeout.
     pub fn count_read_repair(&self, name: &str) {
-        self.initializer_waits.count_read_repair(self.configured_initializer(name));
+        self.initializer_waits.count_read_repair(self.initializer_label_value(name));
     }
 
     /// Returns the name if a configuration has such an initializer, otherwise [`OTHER_NAMES`], because users can write
     /// any name into an object.
-    fn configured_initializer<'n>(&self, name: &'n str) -> &'n str {
-        let snapshot = self.snapshot_in_effect.read().unwrap_or_else(PoisonError::into_inner);
+    fn initializer_label_value<'n>(&self, name: &'n str) -> &'n str {
+        let snapshot =
+            self.admission_config_in_effect.read().unwrap_or_else(PoisonError::into_inner);
         let found = snapshot.as_ref().and_then(|snapshot| snapshot.find_initializer(name));
         if found.is_some() { name } else { OTHER_NAMES }
     }
@@ -140,7 +141,7 @@ impl admission_hooks::HookObserver for AdmissionMetrics {
     }
 
     fn on_conditions(&self, report: &ConditionReport<'_>) {
-        self.hook_calls.record_conditions(report);
+        self.hook_calls.record_match_conditions(report);
     }
 
     fn on_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
@@ -150,11 +151,11 @@ impl admission_hooks::HookObserver for AdmissionMetrics {
 
 impl https_client::CertificateObserver for AdmissionMetrics {
     fn on_missing_san(&self) {
-        self.webhook_certificates.on_missing_san();
+        self.certificate_observer.on_missing_san();
     }
 
     fn on_sha1_signature(&self) {
-        self.webhook_certificates.on_sha1_signature();
+        self.certificate_observer.on_sha1_signature();
     }
 }
 

@@ -1,11 +1,11 @@
 //! The metrics of authorization.
 
-mod authorizer_answers;
+mod authorizer_decisions;
 mod chain_decisions;
 mod config_reloads;
-mod families;
+mod family_definitions;
+mod insecure_certificates;
 mod webhook_calls;
-mod webhook_certificates;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,13 +18,13 @@ use prometheus::Registry;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 
-use self::authorizer_answers::AuthorizerAnswers;
+use self::authorizer_decisions::AuthorizerDecisions;
 use self::chain_decisions::ChainDecisions;
 use self::config_reloads::ConfigReloads;
-pub(crate) use self::families::FamilyDefinition;
-use self::families::{COMMON, CONFIG_FILE};
+pub(crate) use self::family_definitions::FamilyDefinition;
+use self::family_definitions::{COMMON, CONFIG_FILE};
+use self::insecure_certificates::InsecureCertificateCounters;
 use self::webhook_calls::WebhookCalls;
-use self::webhook_certificates::WebhookCertificates;
 
 /// The metrics of the authorizer chain.
 ///
@@ -34,9 +34,9 @@ use self::webhook_certificates::WebhookCertificates;
 pub struct AuthorizationMetrics {
     has_config_file: bool,
     chain_decisions: ChainDecisions,
-    authorizer_answers: AuthorizerAnswers,
+    authorizer_decisions: AuthorizerDecisions,
     webhook_calls: WebhookCalls,
-    webhook_certificates: Arc<WebhookCertificates>,
+    insecure_certificate_counters: Arc<InsecureCertificateCounters>,
     config_reloads: ConfigReloads,
 }
 
@@ -56,16 +56,19 @@ impl AuthorizationMetrics {
         let metrics = Arc::new(Self {
             has_config_file,
             chain_decisions: ChainDecisions::default(),
-            authorizer_answers: AuthorizerAnswers::default(),
+            authorizer_decisions: AuthorizerDecisions::default(),
             webhook_calls: WebhookCalls::default(),
-            webhook_certificates: Arc::default(),
+            insecure_certificate_counters: Arc::default(),
             config_reloads: ConfigReloads::new(server_id),
         });
         let of_config_file: &[&FamilyDefinition] = if has_config_file { &CONFIG_FILE } else { &[] };
         let families = COMMON.iter().chain(of_config_file);
         let descriptors =
             families.map(|family| family.to_descriptor()).collect::<Result<_, _>>()?;
-        let collector = RegistryCollector { metrics: Arc::clone(&metrics), descriptors };
+        let collector = RegistryCollector {
+            authorization_metrics: Arc::clone(&metrics),
+            metric_descriptors: descriptors,
+        };
         registry.register(Box::new(collector))?;
         Ok(metrics)
     }
@@ -79,14 +82,14 @@ impl AuthorizationMetrics {
     }
 
     /// Records a decision of the whole chain and how long it took.
-    pub fn record_decision(&self, decision: &Decision, took: Duration) {
+    pub fn record_chain_decision(&self, decision: &Decision, took: Duration) {
         self.chain_decisions.record_chain_decision(decision, took);
     }
 }
 
 impl AuthorizationObservers for AuthorizationMetrics {
     fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
-        self.webhook_calls.get_or_create(name)
+        self.webhook_calls.get_or_create_counters(name)
     }
 
     fn authorizer_observer(
@@ -94,12 +97,12 @@ impl AuthorizationObservers for AuthorizationMetrics {
         kind: AuthorizerType,
         name: &str,
     ) -> Option<authz_chain::DecisionObserver> {
-        let counters = self.authorizer_answers.get_or_create(kind, name);
-        Some(Arc::new(move |verdict, took| counters.count_decision(verdict, took)))
+        let counters = self.authorizer_decisions.get_or_create_counters(kind, name);
+        Some(Arc::new(move |verdict, took| counters.count_authorizer_decision(verdict, took)))
     }
 
     fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
-        Arc::<WebhookCertificates>::clone(&self.webhook_certificates)
+        Arc::<InsecureCertificateCounters>::clone(&self.insecure_certificate_counters)
     }
 
     fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
@@ -107,30 +110,30 @@ impl AuthorizationObservers for AuthorizationMetrics {
     }
 
     fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
-        self.config_reloads.set_config(applied);
+        self.config_reloads.set_applied_config(applied);
     }
 }
 
 struct RegistryCollector {
-    metrics: Arc<AuthorizationMetrics>,
-    descriptors: Vec<Desc>,
+    authorization_metrics: Arc<AuthorizationMetrics>,
+    metric_descriptors: Vec<Desc>,
 }
 
 impl Collector for RegistryCollector {
     fn desc(&self) -> Vec<&Desc> {
-        self.descriptors.iter().collect()
+        self.metric_descriptors.iter().collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let metrics = &self.metrics;
-        let mut families = Vec::with_capacity(self.descriptors.len());
+        let metrics = &self.authorization_metrics;
+        let mut families = Vec::with_capacity(self.metric_descriptors.len());
         families.extend(metrics.chain_decisions.collect());
-        families.extend(metrics.authorizer_answers.collect());
+        families.extend(metrics.authorizer_decisions.collect());
         families.extend(metrics.webhook_calls.collect());
-        families.extend(metrics.webhook_certificates.collect());
-        families.push(metrics.config_reloads.collect_generation());
+        families.extend(metrics.insecure_certificate_counters.collect());
+        families.push(metrics.config_reloads.collect_config_generation());
         if metrics.has_config_file {
-            families.extend(metrics.config_reloads.collect_config_file());
+            families.extend(metrics.config_reloads.collect_config_file_metrics());
         }
         families
     }

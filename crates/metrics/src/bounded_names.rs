@@ -35,7 +35,7 @@ impl BoundedNames {
     }
 
     /// Removes the names for which `is_kept` is false, so that other names can get their own series.
-    pub(crate) fn retain(&self, is_kept: &dyn Fn(&str) -> bool) {
+    pub(crate) fn retain_labelled_names(&self, is_kept: &dyn Fn(&str) -> bool) {
         let mut labelled_names =
             self.labelled_names.write().unwrap_or_else(PoisonError::into_inner);
         labelled_names.retain(|name| is_kept(name));
@@ -56,7 +56,7 @@ mod tests {
         }
         assert_eq!(names.label_value_for(last), OTHER_NAMES);
         assert_eq!(names.label_value_for(&others[0]), "0.x.y");
-        names.retain(&|name| name != "0.x.y");
+        names.retain_labelled_names(&|name| name != "0.x.y");
         assert_eq!(names.label_value_for(last), last);
         assert_eq!(names.label_value_for(&others[0]), OTHER_NAMES);
     }

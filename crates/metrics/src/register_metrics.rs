@@ -94,7 +94,7 @@ fn register<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> R
 }
 
 /// Removes the series whose label `name` has a value for which `is_kept` is false.
-pub(crate) fn retain_names<T: MetricVecBuilder>(
+pub(crate) fn retain_series_by_name<T: MetricVecBuilder>(
     metric: &MetricVec<T>,
     is_kept: &dyn Fn(&str) -> bool,
 ) {

@@ -17,13 +17,13 @@ const STRIPES: usize = 8;
 /// Copies of a group of counters, no two of them in one cache line.
 #[derive(Debug, Default)]
 pub(crate) struct Striped<T> {
-    stripes: [Stripe<T>; STRIPES],
+    stripes: [CacheAlignedStripe<T>; STRIPES],
 }
 
 /// Aligned to twice the usual cache line, since some processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Stripe<T>(T);
+struct CacheAlignedStripe<T>(T);
 
 impl<T> Striped<T> {
     /// Returns the copy that this thread increments.
@@ -42,12 +42,12 @@ impl<T> Striped<T> {
     }
 
     /// Adds a counter up over all copies.
-    pub(crate) fn sum_counter(&self, counter_of: impl Fn(&T) -> &AtomicU64) -> u64 {
+    pub(crate) fn sum_counter_over_stripes(&self, counter_of: impl Fn(&T) -> &AtomicU64) -> u64 {
         self.stripes.iter().map(|stripe| load_counter(counter_of(&stripe.0))).sum()
     }
 
     /// Adds a histogram up over all copies.
-    pub(crate) fn merged_histogram<const N: usize>(
+    pub(crate) fn merge_histogram_over_stripes<const N: usize>(
         &self,
         bounds: &BucketBounds<N>,
         histogram_of: impl Fn(&T) -> &Histogram<N>,
@@ -60,7 +60,7 @@ impl<T> Striped<T> {
 }
 
 /// Adds one to a counter.
-pub(crate) fn increment(counter: &AtomicU64) {
+pub(crate) fn increment_counter(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -94,10 +94,10 @@ impl<const N: usize> Default for Histogram<N> {
 }
 
 impl<const N: usize> Histogram<N> {
-    pub(crate) fn observe(&self, bounds: &BucketBounds<N>, duration: Duration) {
+    pub(crate) fn observe_duration(&self, bounds: &BucketBounds<N>, duration: Duration) {
         let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let bucket = bounds.partition_point(|bound| *bound < ns);
-        increment(self.bucket_counts.get(bucket).unwrap_or(&self.n_above_bounds));
+        increment_counter(self.bucket_counts.get(bucket).unwrap_or(&self.n_above_bounds));
         self.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     fn a_bound_belongs_to_the_bucket_below_it() {
         let histogram = Histogram::default();
         for ns in [0, 1_000, 1_001, 5_000_000, 5_000_001] {
-            histogram.observe(&BOUNDS, Duration::from_nanos(ns));
+            histogram.observe_duration(&BOUNDS, Duration::from_nanos(ns));
         }
         let merged = MergedHistogram::merge_histograms(&BOUNDS, [&histogram].into_iter());
         let want = MergedHistogram {
@@ -195,18 +195,18 @@ mod tests {
             for _ in 0..2 * STRIPES {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        increment(&striped.stripe_of_this_thread().n);
+                        increment_counter(&striped.stripe_of_this_thread().n);
                         striped
                             .stripe_of_this_thread()
                             .times
-                            .observe(&BOUNDS, Duration::from_micros(2));
+                            .observe_duration(&BOUNDS, Duration::from_micros(2));
                     }
                 });
             }
         });
         let want = 2 * STRIPES as u64 * 1000;
-        assert_eq!(striped.sum_counter(|counters| &counters.n), want);
-        let merged = striped.merged_histogram(&BOUNDS, |counters| &counters.times);
+        assert_eq!(striped.sum_counter_over_stripes(|counters| &counters.n), want);
+        let merged = striped.merge_histogram_over_stripes(&BOUNDS, |counters| &counters.times);
         assert_eq!(merged.n_observations, want);
         assert_eq!(merged.cumulative_buckets, [(1e-6, 0), (0.005, want)]);
     }
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn the_longest_duration_is_above_all_buckets() {
         let histogram = Histogram::default();
-        histogram.observe(&BOUNDS, Duration::MAX);
+        histogram.observe_duration(&BOUNDS, Duration::MAX);
         let merged = MergedHistogram::merge_histograms(&BOUNDS, [&histogram].into_iter());
         assert_eq!((merged.cumulative_buckets[1].1, merged.n_observations), (0, 1));
     }

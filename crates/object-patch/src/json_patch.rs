@@ -27,7 +27,7 @@ pub const PATCH_STEPS_MAX: usize = 20_000_000;
 ///
 /// # Errors
 /// The patch is not a list, is too long, or one of its operations can not be applied.
-pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
+pub fn apply_json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Shape("a JSON patch is a list of operations"));
     };
@@ -68,19 +68,19 @@ impl JsonPatchApplier {
         let kind = operation.get("op").and_then(Value::as_str).unwrap_or_default().to_owned();
         let value = operation.get_mut("value").map(Value::take).unwrap_or_default();
         match kind.as_str() {
-            "add" => self.add(&path, value),
+            "add" => self.add_value(&path, value),
             "remove" => self.remove(&path).map(drop),
-            "replace" => self.replace(&path, value),
+            "replace" => self.replace_value(&path, value),
             "test" => self.test(&path, &value),
             "move" => {
                 let from = self.parse_pointer(&operation, "from")?;
                 let moved = self.remove(&from)?;
-                self.add(&path, moved)
+                self.add_value(&path, moved)
             }
             "copy" => {
                 let from = self.parse_pointer(&operation, "from")?;
                 let copied = self.copy_value(&from)?;
-                self.add(&path, copied)
+                self.add_value(&path, copied)
             }
             _ => Err(PatchError::BadOperation(self.operation_index)),
         }
@@ -91,7 +91,7 @@ impl JsonPatchApplier {
         text.and_then(JsonPointer::parse).ok_or(PatchError::BadOperation(self.operation_index))
     }
 
-    fn add(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
+    fn add_value(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
         let missing = PatchError::MissingPath(self.operation_index);
         let (last, parents) = path.split_last_step().ok_or(missing.clone())?;
@@ -127,7 +127,7 @@ impl JsonPatchApplier {
         Ok(removed)
     }
 
-    fn replace(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
+    fn replace_value(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
         let missing = PatchError::MissingPath(self.operation_index);
         let Some((last, parents)) = path.split_last_step() else {

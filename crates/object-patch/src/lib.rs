@@ -17,11 +17,11 @@ mod nesting_depth;
 mod patch_error;
 mod strategic_merge;
 #[cfg(test)]
-mod upstream_results;
+mod upstream_results_test;
 
-pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, PATCH_STEPS_MAX, json_patch};
+pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, PATCH_STEPS_MAX, apply_json_patch};
 pub use merge_keys::StrategicMergeSchema;
-pub use merge_patch::merge_patch;
+pub use merge_patch::apply_merge_patch;
 pub use nesting_depth::NESTING_MAX;
 pub use patch_error::PatchError;
-pub use strategic_merge::strategic_merge_patch;
+pub use strategic_merge::apply_strategic_merge_patch;

@@ -154,7 +154,7 @@ fn kind_strategy_rows(group: &str, kind: &str) -> &'static [StrategyRowsBelowPat
 }
 
 /// The rows of the metadata, and of the pod or pod template of a kind.
-fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [StrategyRowsBelowPath] {
+fn metadata_and_pod_strategy_rows(group: &str, kind: &str) -> &'static [StrategyRowsBelowPath] {
     match (group, kind) {
         ("", "Pod") => pod!(),
         ("", "PodTemplate") => pod!("template."),
@@ -169,7 +169,7 @@ fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [StrategyRowsBelow
 /// The merge strategies of the lists of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct StrategicMergeSchema {
-    metadata_and_pod_rows: &'static [StrategyRowsBelowPath],
+    metadata_and_pod_strategy_rows: &'static [StrategyRowsBelowPath],
     kind_strategy_rows: &'static [StrategyRowsBelowPath],
 }
 
@@ -179,14 +179,14 @@ impl StrategicMergeSchema {
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
         Self {
-            metadata_and_pod_rows: metadata_and_pod_rows(group, kind),
+            metadata_and_pod_strategy_rows: metadata_and_pod_strategy_rows(group, kind),
             kind_strategy_rows: kind_strategy_rows(group, kind),
         }
     }
 
     /// The merge strategy at a path of names; list indices have no step.
     pub(crate) fn merge_strategy_at(&self, path: &[String]) -> Option<MergeStrategy> {
-        self.metadata_and_pod_rows.iter().chain(self.kind_strategy_rows).find_map(
+        self.metadata_and_pod_strategy_rows.iter().chain(self.kind_strategy_rows).find_map(
             |(prefix, rows)| {
                 let below = strip_path_prefix(path, prefix)?;
                 let row = rows

@@ -15,15 +15,15 @@ use crate::patch_error::PatchError;
 /// # Errors
 ///
 /// The patch is not an object.
-pub fn merge_patch(mut tree: Tree, patch: Value) -> Result<Tree, PatchError> {
+pub fn apply_merge_patch(mut tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Object(patch) = patch else {
         return Err(PatchError::Shape("a merge patch is an object"));
     };
-    apply_merge_patch(&mut tree, patch);
+    merge_patch_into_tree(&mut tree, patch);
     Ok(tree)
 }
 
-fn apply_merge_patch(tree: &mut Tree, patch: Tree) {
+fn merge_patch_into_tree(tree: &mut Tree, patch: Tree) {
     // Removing members one by one would move all later members for each of them.
     let mut removed = HashSet::new();
     for (name, value) in patch {
@@ -37,7 +37,7 @@ fn apply_merge_patch(tree: &mut Tree, patch: Tree) {
                     *member = Value::Object(Tree::new());
                 }
                 if let Value::Object(inner) = member {
-                    apply_merge_patch(inner, patch);
+                    merge_patch_into_tree(inner, patch);
                 }
             }
             value => {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn apply(document: Value, patch: Value) -> Result<Value, PatchError> {
-        merge_patch(document.as_object().unwrap().clone(), patch).map(Value::Object)
+        apply_merge_patch(document.as_object().unwrap().clone(), patch).map(Value::Object)
     }
 
     /// A15: a patch that empties a wide object takes time in proportion to its members.

@@ -33,7 +33,7 @@ use merge_list::{merge_list, remove_scalars};
 /// # Errors
 ///
 /// The patch is not an object, has a malformed or unknown directive, or has items without their merge key.
-pub fn strategic_merge_patch(
+pub fn apply_strategic_merge_patch(
     mut tree: Tree,
     patch: Value,
     schema: &StrategicMergeSchema,

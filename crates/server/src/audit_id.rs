@@ -82,7 +82,7 @@ impl AuditIdGenerator {
         let (left, right) = bytes.split_at_mut(8);
         left.copy_from_slice(&first.to_be_bytes());
         right.copy_from_slice(&second.to_be_bytes());
-        AuditId::new(&api_object::uuid4_ascii(bytes))
+        AuditId::new(&api_object::format_uuid4_ascii(bytes))
     }
 }
 

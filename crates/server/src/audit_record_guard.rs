@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use api_object::Status;
-use audit::Receipt;
+use audit::EventWriteReceipt;
 
 use crate::request_record::RequestRecord;
 use crate::server_state::ServerState;
@@ -41,7 +41,7 @@ impl AuditRecordGuard {
         }
     }
 
-    fn write_end_of_request(&mut self, code: u16) -> Receipt {
+    fn write_end_of_request(&mut self, code: u16) -> EventWriteReceipt {
         self.is_end_recorded = true;
         self.request_record.record_end(&self.server, code, self.started_at.elapsed())
     }

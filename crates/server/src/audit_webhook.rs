@@ -71,7 +71,11 @@ impl EventSink for AuditWebhook {
                 let Err(error) = self.send_event_list(list.clone()).await else { return Ok(()) };
                 if n_attempts >= ATTEMPTS_MAX {
                     let message = error.to_string();
-                    return Err(SinkError { n_written: 0, n_lost: lines.len(), message });
+                    return Err(SinkError {
+                        n_written_events: 0,
+                        n_lost_events: lines.len(),
+                        message,
+                    });
                 }
                 n_attempts += 1;
                 tokio::time::sleep(backoff).await;

@@ -114,7 +114,8 @@ pub(crate) async fn authorize(
     let begun = Instant::now();
     let record = {
         let attributes = info.attributes(Some(&user));
-        let outcome = cluster.authorizer_chain.authorize(&attributes, Recorder::disabled()).await;
+        let outcome =
+            cluster.authorizer_chain.authorize(&attributes, Recorder::disabled_recorder()).await;
         AuthorizationRecord {
             skipped_webhooks: (!outcome.skipped_webhooks.is_empty())
                 .then(|| outcome.skipped_webhooks.join(",")),
@@ -219,7 +220,7 @@ async fn authorize_other_request(
     let user = Arc::clone(ctx.authorized.user());
     let chain = newest_authorizer_chain(ctx);
     let attributes = info.attributes(Some(&user));
-    let deciding = chain.authorize(&attributes, Recorder::disabled());
+    let deciding = chain.authorize(&attributes, Recorder::disabled_recorder());
     let decision = ctx.wait_for_check(deciding).await?.decision;
     match decision.verdict {
         Verdict::Allow => {

@@ -4,7 +4,7 @@
 mod flow_control_objects;
 
 use api_object::{Status, Tree};
-use authz_rbac::{ExtrasPolicy, PolicyChange};
+use authz_rbac::{PolicyChange, ReconcileExtrasPolicy};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -129,7 +129,7 @@ fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<PolicyChange>, B
     let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac_snapshot.as_ref().clone();
     let changes =
-        authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
+        authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &policy, ReconcileExtrasPolicy::Keep);
     // A role may be in the list twice, the second time with aggregated rules. Writes run concurrently, so
     // only the last change of each object is kept.
     let mut last: Vec<PolicyChange> = Vec::new();
@@ -154,7 +154,8 @@ async fn apply_policy_change(
             manifests::rbac::RbacObject::Binding(binding.clone())
         }
     };
-    let encoded = manifests::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
+    let encoded =
+        manifests::rbac::encode_object(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, PolicyChange::RecreateBinding(_))
         && let Err(status) =
             server.loopback_delete(object_ref, &api_object::DeleteOptions::default()).await

@@ -111,7 +111,7 @@ impl ClusterSnapshot {
             authorizer_chain: Arc::default(),
             namespaces: Arc::default(),
             crds_by_name: Arc::default(),
-            resource_registry: Arc::new(Registry::built_in()),
+            resource_registry: Arc::new(Registry::with_built_in_resources()),
             flow_control_objects: Arc::default(),
             configured_hooks: hooks,
             config_revision: None,
@@ -162,7 +162,10 @@ impl ClusterSnapshot {
         authorizer_slots: &[AuthorizerSlot],
     ) -> Result<Arc<Chain>, ConfigurationError> {
         let members = authorizer_slots.iter().map(|slot| {
-            (slot.to_member(&self.rbac_snapshot, &self.node_graph), slot.observer.clone())
+            (
+                slot.to_chain_member(&self.rbac_snapshot, &self.node_graph),
+                slot.decision_observer.clone(),
+            )
         });
         Chain::with_observers(members).map(Arc::new)
     }

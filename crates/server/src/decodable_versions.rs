@@ -70,7 +70,8 @@ impl DecodableVersions {
             Err(error) => error.to_string(),
             Ok(_) => codec::MalformedStoredObject.to_string(),
         };
-        let names = api_resources::names_in_key(&self.key_prefix, resource, key.as_str());
+        let names =
+            api_resources::namespace_and_name_in_key(&self.key_prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
         let tree = undecodable_placeholder(resource, namespace, name, &entry.value, &why);
         Some(Entry { value: codec::encode_stored_object(&tree).into(), ..entry.clone() })
@@ -92,19 +93,19 @@ impl DecodableVersions {
 
     /// The hash of a version that was compared with its key. It differs from that of a version which was only decoded.
     fn checked_version_hash(&self, key: &Key, revision: Revision) -> (u64, Option<&AtomicU64>) {
-        let hash = self.hasher.hash_one((key.as_str(), revision.number())) | 0b11;
+        let hash = self.hasher.hash_one((key.as_str(), revision.as_u64())) | 0b11;
         (hash, self.slot(revision, 1))
     }
 
     /// The slot of a revision. Both kinds of checks have one, so that reads and lists do not evict the hashes of each other.
     fn slot(&self, revision: Revision, kind: usize) -> Option<&AtomicU64> {
-        let number = usize::try_from(revision.number()).unwrap_or_default();
+        let number = usize::try_from(revision.as_u64()).unwrap_or_default();
         self.decodable_version_hashes.get(number.wrapping_mul(2).wrapping_add(kind) % VERSIONS_MAX)
     }
 
     fn is_version_decodable(&self, key: &Key, entry: &Entry) -> bool {
         // No version has the hash 0, which marks an empty slot, and none that was only decoded has both lowest bits.
-        let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.number()));
+        let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.as_u64()));
         let hash = (hash & !0b10) | 0b01;
         let Some(cached) = self.slot(entry.mod_rev, 0) else { return false };
         if cached.load(Ordering::Relaxed) == hash {

@@ -40,7 +40,7 @@ pub(crate) fn discovery_reply(
         [Some("" | "index.html"), None, ..] => Some(root_paths_document(server, registry)),
         [Some("version"), None, ..] => Some(version_document(server)),
         [Some("api"), None, ..] => {
-            let aggregated = &registry.discovery().aggregated_core;
+            let aggregated = &registry.discovery().aggregated_core_document;
             if let Some(reply) = aggregated_discovery_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
@@ -52,7 +52,7 @@ pub(crate) fn discovery_reply(
             )
         }
         [Some("apis"), None, ..] => {
-            let aggregated = &registry.discovery().aggregated_groups;
+            let aggregated = &registry.discovery().aggregated_groups_document;
             if let Some(reply) = aggregated_discovery_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }

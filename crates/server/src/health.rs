@@ -151,7 +151,7 @@ async fn run_health_checks(
             HealthCheckResult::new_degradable_check("storage-space", status.alarms.is_empty()),
             HealthCheckResult::new_degradable_check(
                 "storage-upkeep",
-                status.failed_maintenance.is_none(),
+                status.maintenance_failure_text.is_none(),
             ),
             HealthCheckResult::new(
                 "admission-config",

@@ -45,7 +45,7 @@ pub(crate) async fn may_see_hook_trace(authorized: &Authorized) -> bool {
         target: Target::Path(TRACE_PATH),
     };
     let chain = &authorized.authorized_snapshot().authorizer_chain;
-    let outcome = chain.authorize(&attributes, authz::Recorder::disabled()).await;
+    let outcome = chain.authorize(&attributes, authz::Recorder::disabled_recorder()).await;
     outcome.decision.verdict == authz::Verdict::Allow
 }
 
@@ -99,7 +99,7 @@ fn hook_event_json(event: &HookEvent, detail: HookTraceDetail) -> Value {
     insert("index", event.index.into());
     insert("configuration", event.configuration_name.as_str().into());
     insert("webhook", event.webhook.as_str().into());
-    match &event.outcome {
+    match &event.hook_outcome {
         HookOutcome::Skipped(reason) => {
             insert("outcome", "skipped".into());
             insert("why", describe_skip_reason(reason).into());
@@ -179,7 +179,7 @@ mod tests {
             index: 3,
             configuration_name: "c".to_owned(),
             webhook: webhook.to_owned(),
-            outcome: HookOutcome::Called { duration: Duration::from_micros(7), verdict },
+            hook_outcome: HookOutcome::Called { duration: Duration::from_micros(7), verdict },
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
         let patch = json!([{"op": "add", "path": "/metadata/labels/x", "value": "ä"}]);
         let patched = called("p.x.y", CallVerdict::Patch { patch: patch.clone(), changed: true });
         let skipped = HookEvent {
-            outcome: HookOutcome::Skipped(SkipReason::Condition("c1".to_owned())),
+            hook_outcome: HookOutcome::Skipped(SkipReason::Condition("c1".to_owned())),
             ..called("s.x.y", CallVerdict::Allow)
         };
         let header = hook_trace_header_value(&[notes(vec![patched, skipped])]).unwrap();

@@ -51,7 +51,7 @@ impl ListEncoder {
     /// An encoder of a page that has written nothing yet.
     pub(crate) fn new(format: ResponseFormat, resource: Arc<Resource>, page: ListPage) -> Self {
         let metadata = ListMetadata {
-            resource_version: Some(page.revision.number()),
+            resource_version: Some(page.revision.as_u64()),
             continue_token: page.continue_token,
             remaining_item_count: page.n_remaining,
         };
@@ -120,7 +120,7 @@ impl ListEncoder {
 
     fn write_item(&mut self, item: &Item, out: &mut Vec<u8>) {
         let Self { format, resource, api_version, writer, splicer, .. } = self;
-        let revision = item.entry.mod_rev.number();
+        let revision = item.entry.mod_rev.as_u64();
         writer.write_list_item(out, |out| match format.encoding.transform {
             Some(Transform::Table(version)) => {
                 decode_list_item(resource, item).is_some_and(|tree| {

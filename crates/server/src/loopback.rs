@@ -124,7 +124,7 @@ impl ServerState {
     /// the reason.
     pub(crate) fn audit_loopback_write(&self, info: &RequestInfo, annotation: String, why: &str) {
         if let Some(mut event) = self.begin_loopback_audit_event(info) {
-            event.annotate(annotation, why);
+            event.add_annotation(annotation, why);
             event.set_response_status(200, None);
             drop(request_record::write_audit_event(self, &event, Stage::ResponseComplete));
         }
@@ -145,7 +145,7 @@ impl ServerState {
         let (authorized, decided) = authorize(cluster, user, info).await;
         let decision = decided.authorizer_decision;
         if let Some(event) = &mut audit.audit_event {
-            event.annotate_decision(&decision);
+            event.add_decision_annotations(&decision);
         }
         let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
         let authorized = audit.audit_failed_step(authorized.map_err(forbidden))?;
@@ -156,8 +156,8 @@ impl ServerState {
     fn begin_loopback_audit_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
         let received = ReceivedRequest {
-            audit_id: &api_object::uuid4(self.random_bytes()),
-            uri: &info.path,
+            audit_id: &api_object::format_uuid4(self.random_bytes()),
+            request_uri: &info.path,
             attributes: info.attributes(Some(&self.loopback_user)),
             source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
             user_agent: USER_AGENT,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::User;
-use concurrency_limit::{Busy, ConcurrencyLimit, Permit};
+use concurrency_limit::{ConcurrencyLimit, LimitReached, Permit};
 use flow_control::Classification;
 use flow_control::bootstrap::is_system_level;
 
@@ -22,7 +22,7 @@ impl MemoryBudget {
         let system_bytes = bytes_max / 4;
         let common_bytes = bytes_max - system_bytes;
         Self {
-            common: Arc::new(ConcurrencyLimit::with_limit_per_user(
+            common: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
                 common_bytes,
                 response_bytes_per_user_max,
             )),
@@ -33,20 +33,20 @@ impl MemoryBudget {
     /// Reserves bytes for a request. Those of an exempt priority level are counted and never refused.
     ///
     /// # Errors
-    /// [`Busy`] if fewer bytes are free, in total or for the user.
+    /// [`LimitReached`] if fewer bytes are free, in total or for the user.
     pub(crate) fn reserve(
         &self,
         user: &User,
         classification: &Classification,
         n_bytes: usize,
-    ) -> Result<Permit, Busy> {
+    ) -> Result<Permit, LimitReached> {
         let user = authz::user_limit_key(&user.name);
         if classification.is_exempt() {
-            return Ok(self.common.acquire_exempt(user, n_bytes));
+            return Ok(self.common.acquire_permits_beyond_limit(user, n_bytes));
         }
-        match self.common.acquire_many(user, n_bytes) {
-            Err(Busy::Total { .. }) if is_system_level(classification.level_name()) => {
-                self.system.acquire_many(user, n_bytes)
+        match self.common.acquire_permits(user, n_bytes) {
+            Err(LimitReached::Total { .. }) if is_system_level(classification.level_name()) => {
+                self.system.acquire_permits(user, n_bytes)
             }
             other => other,
         }

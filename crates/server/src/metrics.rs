@@ -268,14 +268,14 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
         let gauge = metrics.undecodable_objects.with_label_values(&[path]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
-    let revision = cluster.revision.number();
+    let revision = cluster.revision.as_u64();
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server
         .barrier
         .config_confirmation_age()
         .last_confirmation_age
         .unwrap_or_else(|| server.started_at.elapsed());
-    server.admission_metrics.set_config_freshness(server.observed_config_revision().number(), age);
+    server.admission_metrics.set_config_freshness(server.observed_config_revision().as_u64(), age);
     let n_body_bytes = server.body_bytes.n_bytes_in_use();
     metrics.body_bytes_in_use.set(i64::try_from(n_body_bytes).unwrap_or(i64::MAX));
     let n_decoded_bytes = server.decoded_bytes.n_bytes_in_use();

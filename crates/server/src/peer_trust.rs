@@ -62,9 +62,11 @@ pub(crate) struct PeerTrustComparison {
 impl TrustRecord {
     pub(crate) fn new(fingerprints: TrustFingerprints) -> Self {
         Self {
-            client_authorities: hash_if_too_long(fingerprints.client_authorities),
-            front_proxy_authorities: hash_if_too_long(fingerprints.front_proxy_authorities),
-            service_account_keys: hash_if_too_long(fingerprints.service_account_keys),
+            client_authorities: hash_if_too_long(fingerprints.client_authority_fingerprints),
+            front_proxy_authorities: hash_if_too_long(
+                fingerprints.front_proxy_authority_fingerprints,
+            ),
+            service_account_keys: hash_if_too_long(fingerprints.service_account_key_ids),
             service_account_issuers: hash_if_too_long(fingerprints.service_account_issuers),
         }
     }

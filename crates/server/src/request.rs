@@ -138,7 +138,7 @@ async fn process_and_record_request(
         && connection.protocol == HttpProtocol::Http1
         && !parts.headers.contains_key(EXPECT);
     let discard_permit = match is_sending {
-        true => server.body_discards_limit.acquire(record.user_limit_key()).ok(),
+        true => server.body_discards_limit.acquire_permit(record.user_limit_key()).ok(),
         false => None,
     };
     // 9. Record the end of the request, then send the response.
@@ -440,7 +440,7 @@ impl AuthorizedRequest<'_> {
     ) -> Vec<(HeaderName, HeaderValue)> {
         let mut headers = Vec::new();
         if let Some(revision) = report.admission_config_revision {
-            headers.push((hook_trace::REVISION_HEADER, revision.number().into()));
+            headers.push((hook_trace::REVISION_HEADER, revision.as_u64().into()));
         }
         if hook_trace::is_hook_trace_requested(&self.parts.headers)
             && Box::pin(hook_trace::may_see_hook_trace(self.authorized)).await

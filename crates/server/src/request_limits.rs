@@ -1,6 +1,6 @@
 //! The limits of requests: seats, bodies, and waits for webhooks.
 
-use https_server::BodyPace;
+use https_server::MinimumBodyRate;
 
 /// The limits of requests. One user has a part of each, and requests of an exempt priority level are never refused.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub struct RequestLimits {
     /// The bytes that the decoded bodies of one user's requests in progress take.
     pub decoded_bytes_per_user_max: usize,
     /// The minimum rate at which a client must send a body.
-    pub body_pace: BodyPace,
+    pub body_pace: MinimumBodyRate,
     /// The requests that wait for webhooks without a seat.
     pub webhook_waits_max: usize,
     /// The requests of one user that wait for webhooks without a seat.
@@ -31,7 +31,7 @@ impl Default for RequestLimits {
             body_bytes_per_user_max: 32 << 20,
             decoded_bytes_max: 256 << 20,
             decoded_bytes_per_user_max: 64 << 20,
-            body_pace: BodyPace::default(),
+            body_pace: MinimumBodyRate::default(),
             webhook_waits_max: 1_024,
             webhook_waits_per_user_max: 256,
         }

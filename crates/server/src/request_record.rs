@@ -8,7 +8,7 @@ use std::time::Duration;
 use admission_hooks::{AnnotationLevel, SessionReport};
 use api_object::{Status, Tree};
 use api_resources::Resource;
-use audit::{Event, Receipt, ReceivedRequest, Stage};
+use audit::{Event, EventWriteReceipt, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, UnavailableCause, User};
 use http::Method;
@@ -151,7 +151,7 @@ impl RequestRecord {
             audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.client_address.ip());
         let received = ReceivedRequest {
             audit_id: self.audit_id.as_str(),
-            uri: self.uri(),
+            request_uri: self.uri(),
             attributes: info.attributes(user),
             source_ips: &source_ips,
             user_agent: text("user-agent"),
@@ -172,14 +172,14 @@ impl RequestRecord {
     pub(crate) fn record_decision(&mut self, server: &ServerState, record: &AuthorizationRecord) {
         server
             .authorization_metrics
-            .record_decision(&record.authorizer_decision, record.authorization_duration);
+            .record_chain_decision(&record.authorizer_decision, record.authorization_duration);
         if let Some(event) = &mut self.audit_event {
-            event.annotate_decision(&record.authorizer_decision);
+            event.add_decision_annotations(&record.authorizer_decision);
             if let Some(names) = &record.skipped_webhooks {
-                event.annotate(WEBHOOK_SKIPPED, names);
+                event.add_annotation(WEBHOOK_SKIPPED, names);
             }
             if let Some(causes) = &record.failed_open_webhooks {
-                event.annotate(FAILED_OPEN_BY, causes);
+                event.add_annotation(FAILED_OPEN_BY, causes);
             }
         }
     }
@@ -190,8 +190,8 @@ impl RequestRecord {
         server: &ServerState,
         waited: Duration,
     ) {
-        let late = Decision::unavailable(UnavailableCause::DeadlineExceeded);
-        server.authorization_metrics.record_decision(&late, waited);
+        let late = Decision::authorizer_unavailable(UnavailableCause::DeadlineExceeded);
+        server.authorization_metrics.record_chain_decision(&late, waited);
     }
 
     /// Records the reports of the hooks, one for each attempt to write.
@@ -218,7 +218,7 @@ impl RequestRecord {
 
     /// Whether the audit event contains request bodies.
     pub(crate) fn wants_request_objects(&self) -> bool {
-        self.audit_event.as_ref().is_some_and(|event| event.wants_request_object())
+        self.audit_event.as_ref().is_some_and(|event| event.records_request_object())
     }
 
     /// Records the object in the request body.
@@ -231,7 +231,7 @@ impl RequestRecord {
     /// Records the patch in the request body.
     pub(crate) fn record_request_patch(&mut self, bytes: &[u8]) {
         if let Some(event) = &mut self.audit_event
-            && event.wants_request_object()
+            && event.records_request_object()
             && let Ok(patch) = codec::parse_json(bytes)
         {
             event.set_request_patch(&patch.value);
@@ -257,18 +257,18 @@ impl RequestRecord {
         let Some(event) = &mut self.audit_event else { return };
         let (code, object) = match reply {
             Reply::Object { code, tree, .. } | Reply::Tree { code, tree } => {
-                let is_wanted = event.wants_response_object();
+                let is_wanted = event.records_response_object();
                 (*code, is_wanted.then(|| Value::Object(tree.clone())))
             }
             Reply::Json { code, json } => {
-                let is_wanted = event.wants_response_object();
+                let is_wanted = event.records_response_object();
                 (
                     *code,
                     is_wanted.then(|| codec::parse_json(json).ok().map(|own| own.value)).flatten(),
                 )
             }
             Reply::List { page, .. } => {
-                let is_wanted = event.wants_response_object();
+                let is_wanted = event.records_response_object();
                 let items = || {
                     let parse = |item: &store::Item| {
                         codec::decode_stored_object(&item.entry.value).ok().map(Value::Object)
@@ -310,7 +310,7 @@ impl RequestRecord {
         self.audit_event = None;
     }
 
-    fn write_audit_event_of_stage(&self, server: &ServerState, stage: Stage) -> Receipt {
+    fn write_audit_event_of_stage(&self, server: &ServerState, stage: Stage) -> EventWriteReceipt {
         let event = self.audit_event.as_ref();
         event.map(|event| write_audit_event(server, event, stage)).unwrap_or_default()
     }
@@ -322,7 +322,7 @@ impl RequestRecord {
         server: &ServerState,
         code: u16,
         took: Duration,
-    ) -> Receipt {
+    ) -> EventWriteReceipt {
         if let Some(event) = &mut self.audit_event
             && !event.has_response_status()
         {
@@ -330,7 +330,7 @@ impl RequestRecord {
         }
         let receipt = match self.user {
             Some(_) => self.write_audit_event_of_stage(server, Stage::ResponseComplete),
-            None => Receipt::default(),
+            None => EventWriteReceipt::default(),
         };
         let is_connection = |own: &RouteMetricLabels| {
             let part = own.resource.subresource(&own.subresource);
@@ -385,20 +385,24 @@ impl Drop for WatchStreamRecord {
 /// Adds the reports of hooks to an audit event.
 pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]) {
     if let Some(trace) = hook_trace::hook_trace_annotation(reports) {
-        event.annotate(hook_trace::TRACE_ANNOTATION, &trace);
+        event.add_annotation(hook_trace::TRACE_ANNOTATION, &trace);
     }
-    let has_bodies = event.wants_request_object();
+    let has_bodies = event.records_request_object();
     for annotation in reports.iter().flat_map(|report| &report.annotations) {
         if annotation.level == AnnotationLevel::Metadata {
-            event.annotate(annotation.key.clone(), &annotation.value);
+            event.add_annotation(annotation.key.clone(), &annotation.value);
         } else if has_bodies {
-            event.annotate_patch(annotation.key.clone(), &annotation.value);
+            event.add_patch_annotation(annotation.key.clone(), &annotation.value);
         }
     }
 }
 
 /// Passes an audit event to the audit backends. A caller that can not wait drops the receipt.
-pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> Receipt {
+pub(crate) fn write_audit_event(
+    server: &ServerState,
+    event: &Event,
+    stage: Stage,
+) -> EventWriteReceipt {
     let auditor = server.auditor.as_ref();
     auditor.map(|own| own.record_event(event, stage, Timestamp::now())).unwrap_or_default()
 }

@@ -11,8 +11,8 @@ use std::task::Poll;
 
 use api_object::{Status, Tree};
 use authz::User;
-use concurrency_limit::{Busy, LongComputationFlag, Permit};
-use flow_control::{Classification, Rejection, Seat, SuspendedSeat};
+use concurrency_limit::{LimitReached, LongComputationFlag, Permit};
+use flow_control::{Classification, RejectionReason, Seat, SuspendedSeat};
 use prometheus::IntGauge;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
@@ -105,10 +105,10 @@ impl<'a> RequestSeat<'a> {
         verb: &str,
         classification: &Classification,
         deadline: Instant,
-    ) -> Result<Self, Rejection> {
+    ) -> Result<Self, RejectionReason> {
         let now = Instant::now();
         let wait_max = (deadline.saturating_duration_since(now) / 4).min(SEAT_WAIT_MAX);
-        let seat = classification.acquire(1, now + wait_max).await?;
+        let seat = classification.acquire_seats(1, now + wait_max).await?;
         let in_flight = match verb {
             "get" | "list" | "watch" => &server.metrics.in_flight_read_only_requests,
             _ => &server.metrics.in_flight_mutating_requests,
@@ -208,9 +208,12 @@ impl<'a> RequestSeat<'a> {
         // A small patch may change a large object, so the memory for the body does not suffice.
         let n_waiting = permits.waiting_object_bytes.saturating_add(n_bytes);
         if wait.is_first_wait_of_attempt {
-            permits.bytes.grow_to(n_waiting).map_err(|_| self.too_many_object_bytes_status())?;
+            permits
+                .bytes
+                .grow_permit_to(n_waiting)
+                .map_err(|_| self.too_many_object_bytes_status())?;
         } else {
-            permits.bytes.grow_exempt_to(n_waiting);
+            permits.bytes.grow_permit_beyond_limit(n_waiting);
         }
         permits.waiting_object_bytes = n_waiting;
         Ok(WaitingObjectBytesGuard { seat: self, n_bytes })
@@ -218,19 +221,19 @@ impl<'a> RequestSeat<'a> {
 
     fn acquire_webhook_wait_permits(&self) -> Result<WebhookWaitPermits, Status> {
         let user = authz::user_limit_key(&self.user.name);
-        let place = self.server.webhook_waits_limit.acquire(user).map_err(|busy| {
+        let place = self.server.webhook_waits_limit.acquire_permit(user).map_err(|busy| {
             let why = match busy {
-                Busy::User { permits_max } => format!(
+                LimitReached::User { permits_max } => format!(
                     "{permits_max} requests of this user wait for webhooks, which is the most for one user, \
                      please try again later"
                 ),
-                Busy::Total { permits_max } => format!(
+                LimitReached::Total { permits_max } => format!(
                     "{permits_max} requests wait for webhooks, which is the most, please try again later"
                 ),
             };
             self.too_many_requests_status(&why)
         })?;
-        let bytes = self.server.body_bytes.common().acquire_many(user, 0);
+        let bytes = self.server.body_bytes.common().acquire_permits(user, 0);
         let bytes = bytes.map_err(|_| self.too_many_object_bytes_status())?;
         Ok(WebhookWaitPermits { _webhook_wait_permit: place, bytes, waiting_object_bytes: 0 })
     }
@@ -250,7 +253,7 @@ impl<'a> RequestSeat<'a> {
         let mut state = self.lock();
         state.seat_holding = match std::mem::replace(&mut state.seat_holding, SeatHolding::Nothing)
         {
-            SeatHolding::Seat(seat) => SeatHolding::Suspended(seat.suspend()),
+            SeatHolding::Seat(seat) => SeatHolding::Suspended(seat.suspend_seat()),
             other => other,
         };
     }
@@ -266,7 +269,7 @@ impl<'a> RequestSeat<'a> {
                 }
             }
         };
-        let seat = suspended.resume().await;
+        let seat = suspended.reacquire_seat().await;
         self.lock().seat_holding = SeatHolding::Seat(seat);
     }
 

@@ -210,7 +210,7 @@ impl ResponseFormat {
         };
         let form = EventForm {
             value,
-            revision: revision.number(),
+            revision: revision.as_u64(),
             event_type,
             resource: Arc::clone(resource),
             transform: self.encoding.transform,
@@ -240,7 +240,7 @@ impl ResponseFormat {
                 let api_version = resource.group_version().to_string();
                 let is_plain = self.encoding.transform.is_none()
                     && (!resource.is_custom() || has_api_version(value, &api_version));
-                let revision = revision.number();
+                let revision = revision.as_u64();
                 let is_written = is_plain
                     && codec::splice_resource_version(
                         value,
@@ -413,7 +413,7 @@ pub(crate) fn has_api_version(stored: &[u8], api_version: &str) -> bool {
 }
 
 pub(crate) fn decode_list_item(resource: &Resource, item: &Item) -> Option<Tree> {
-    decode_with_resource_version(resource, &item.entry.value, item.entry.mod_rev.number())
+    decode_with_resource_version(resource, &item.entry.value, item.entry.mod_rev.as_u64())
 }
 
 fn decode_with_resource_version(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {

@@ -121,7 +121,7 @@ impl ResponseBytesLimit {
         user: &str,
         response: &Response<Body>,
     ) -> Option<ResponseBytesReservation> {
-        let n_bytes = response.body().held_bytes();
+        let n_bytes = response.body().in_memory_bytes();
         (n_bytes >= COUNTED_BYTES_MIN).then(|| self.count(user, n_bytes))
     }
 

@@ -61,7 +61,8 @@ pub(crate) async fn answer_access_review(
     {
         let caller = &authorized.user().name;
         let attributes = review.attributes();
-        let deciding = chain.authorize_for_caller(caller, &attributes, Recorder::disabled());
+        let deciding =
+            chain.authorize_for_caller(caller, &attributes, Recorder::disabled_recorder());
         let outcome = seat.wait_for_authorizers(deciding).await?;
         access_reviews::check_authorizers_consulted(&outcome.decision)
             .map_err(IntoStatus::into_status)?;

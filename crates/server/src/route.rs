@@ -54,7 +54,7 @@ impl<'a> Route<'a> {
         }
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
         let resource = Arc::clone(resource.ok_or_else(lacking)?);
-        let mut parts = own.path_segments().skip(1);
+        let mut parts = own.path_segments_from_resource().skip(1);
         let (name, subresource, rest) = (parts.next(), parts.next(), parts.next());
         let is_empty =
             |part: Option<&str>| part.is_some_and(|part| part.is_empty() || part.contains('/'));

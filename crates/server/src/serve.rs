@@ -221,7 +221,7 @@ impl Server {
             cluster_services: Some(Arc::clone(&options.service_directory) as _),
             credentials: options.admission.hook_credentials,
             client_limits: https_client::Limits {
-                body_bytes_max: options.admission.response_bytes_max,
+                response_body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
                 address_policy: options.admission.hook_addresses,
                 ..default_environment.client_limits
@@ -238,7 +238,7 @@ impl Server {
             hooks.clone(),
         )?;
         let issuer_discovery = build_issuer_discovery(
-            options.authentication.service_accounts.as_ref(),
+            options.authentication.service_account_options.as_ref(),
             &options.api_settings.advertised_address,
             options.log,
         );
@@ -300,17 +300,17 @@ impl Server {
                 request_limits.decoded_bytes_max,
                 request_limits.decoded_bytes_per_user_max,
             ),
-            body_discards_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
+            body_discards_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
                 BODY_DISCARDS_MAX,
                 BODY_DISCARDS_PER_USER_MAX,
             )),
-            webhook_waits_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
+            webhook_waits_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
                 request_limits.webhook_waits_max,
                 request_limits.webhook_waits_per_user_max,
             )),
             request_limits,
             turns: processor_turns::new_processor_turn_queue(),
-            watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
+            watch_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),
             )),
@@ -320,8 +320,8 @@ impl Server {
             shutdown: Shutdown::new(),
             pending_ip_allocations: PendingIpAllocations::default(),
         };
-        server.loopback_user = loopback_user(api_object::uuid4(server.random_bytes()));
-        server.server_id = api_object::uuid4(server.random_bytes());
+        server.loopback_user = loopback_user(api_object::format_uuid4(server.random_bytes()));
+        server.server_id = api_object::format_uuid4(server.random_bytes());
         server.audit_id_generator = AuditIdGenerator::new(server.random_bytes());
         let server = Arc::new(server);
         // A server that differs from its peers is never ready, not even for a moment.
@@ -411,10 +411,10 @@ impl Server {
     async fn flush_audit_events(&self) {
         let Some(auditor) = &self.state.auditor else { return };
         if !auditor.flush(AUDIT_FLUSH_TIME_MAX).await {
-            for status in auditor.backend_statuses().filter(|status| status.n_queued > 0) {
+            for status in auditor.backend_statuses().filter(|status| status.n_queued_events > 0) {
                 self.state.log.error(
                     "audit events are lost, because the backend did not take them before the server stopped",
-                    &[("backend", &status.name), ("events", &status.n_queued)],
+                    &[("backend", &status.name), ("events", &status.n_queued_events)],
                 );
             }
         }

@@ -131,7 +131,7 @@ impl SnapshotCache {
         }
         let mut published = self.published_revision.subscribe();
         // The sender lives as long as this value, so waiting does not fail.
-        let _ = published.wait_for(|published| *published >= revision.number()).await;
+        let _ = published.wait_for(|published| *published >= revision.as_u64()).await;
     }
 
     /// Waits until the snapshot is newer than a revision, and returns the revision of the snapshot.
@@ -139,7 +139,7 @@ impl SnapshotCache {
         let mut published = self.published_revision.subscribe();
         // The sender lives as long as this value, so waiting does not fail.
         let _ = published.wait_for(|published| *published > revision).await;
-        self.snapshot_slot.load().revision.number()
+        self.snapshot_slot.load().revision.as_u64()
     }
 
     /// Applies the changes of the store until the task is dropped.
@@ -186,7 +186,7 @@ impl SnapshotCache {
             let _guard = self.lock_snapshot_updates();
             let old = self.snapshot_slot.load();
             let (next, report) =
-                old.with_store_events(&self.prefix, &batch.events, batch.complete_through);
+                old.with_store_events(&self.prefix, &batch.events, batch.complete_through_revision);
             self.publish_snapshot(next, report);
             self.object_watchers.dispatch_store_events(&batch.events);
             self.uninitialized_object_counts.apply_store_events(&batch.events);
@@ -260,7 +260,7 @@ impl SnapshotCache {
             cluster.flow_control_objects.configure_flow_controller(&self.flow_controller);
         }
         self.snapshot_slot.store(Arc::new(cluster));
-        self.published_revision.send_replace(revision.number());
+        self.published_revision.send_replace(revision.as_u64());
         for (key, why) in &report.undecodable_objects {
             self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);
         }

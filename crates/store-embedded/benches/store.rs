@@ -97,7 +97,7 @@ fn all() -> Prefix {
 
 fn create(key: Key) -> Put {
     let value = Bytes::from(vec![b'x'; VALUE_BYTES]);
-    Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None }
+    Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None }
 }
 
 async fn fill(store: &EmbeddedStore, n_keys: usize) {
@@ -184,7 +184,7 @@ async fn writes(store: EmbeddedStore, scale: &Scale) {
 /// Measures the time from the start of a put until the last of many watches has its event.
 async fn watches(store: EmbeddedStore, scale: &Scale) {
     let start = store.current_rev().await.expect("open");
-    let end = Revision::new(start.number() + scale.n_watched as u64);
+    let end = Revision::new(start.as_u64() + scale.n_watched as u64);
     let (done, mut finished) = tokio::sync::mpsc::channel(scale.n_watches);
     for _ in 0..scale.n_watches {
         let mut watch = store.watch(all(), start).await.expect("watches");
@@ -192,7 +192,7 @@ async fn watches(store: EmbeddedStore, scale: &Scale) {
         tokio::spawn(async move {
             let mut complete_through = start;
             while complete_through < end {
-                complete_through = watch.next().await.expect("tells").complete_through;
+                complete_through = watch.next().await.expect("tells").complete_through_revision;
                 done.send(()).await.expect("is heard");
             }
         });

@@ -103,7 +103,7 @@ pub(crate) fn remove_replaced_files(
         let is_older = path
             .file_name()
             .and_then(|name| name.to_str()?.strip_prefix("snapshot-")?.parse().ok())
-            .is_some_and(|revision: u64| revision < snapshot.number());
+            .is_some_and(|revision: u64| revision < snapshot.as_u64());
         if is_older {
             fs::remove_file(path)?;
         }

@@ -57,7 +57,7 @@ pub(crate) struct BatchWait {
 #[derive(Debug, Default)]
 pub(crate) struct CommandQueue {
     queue_state: Mutex<QueueState>,
-    batch_ready: Condvar,
+    batch_ready_condvar: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl CommandQueue {
             let is_enough = state.queued_commands.len() >= state.n_commands_wanted;
             drop(state);
             if is_enough {
-                self.batch_ready.notify_one();
+                self.batch_ready_condvar.notify_one();
             }
         }
     }
@@ -108,7 +108,7 @@ impl CommandQueue {
         }
         state.n_commands_wanted = n_commands_wanted;
         let too_few = |state: &mut QueueState| state.queued_commands.len() < n_commands_wanted;
-        let result = self.batch_ready.wait_timeout_while(state, time_max, too_few);
+        let result = self.batch_ready_condvar.wait_timeout_while(state, time_max, too_few);
         result.unwrap_or_else(PoisonError::into_inner).0
     }
 

@@ -21,14 +21,14 @@ use crate::error::OpenError;
 use crate::locked_directory::LockedDirectory;
 use crate::options::{Clock, Options};
 use crate::recovery;
-use crate::store_files::io_error;
+use crate::store_files::open_io_error;
 use crate::store_state::StoreState;
 use crate::watch::EmbeddedWatch;
 use crate::writer::Writer;
 
 /// A store that keeps its data in a local directory, as an append-only log.
 ///
-/// Dropping it closes it and waits for that; [`Store::close`] does so without blocking the thread.
+/// Dropping the store closes it and blocks until it is closed; [`Store::close`] does not block the thread.
 pub struct EmbeddedStore {
     shared_state: Arc<SharedState>,
     write_permits: Arc<Semaphore>,
@@ -91,7 +91,7 @@ impl EmbeddedStore {
     pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
         let recovered = recovery::recover_store(directory.path(), &options)?;
         let shared_state = Arc::new(SharedState {
-            published_state: ArcSwap::from_pointee(recovered.state.clone()),
+            published_state: ArcSwap::from_pointee(recovered.store_state.clone()),
             command_queue: CommandQueue::default(),
             watch_notifier: WatchNotifier::default(),
             write_failure: Mutex::default(),
@@ -104,7 +104,7 @@ impl EmbeddedStore {
         let writer = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || writer.run())
-            .map_err(|source| io_error("start a thread for", &path, source))?;
+            .map_err(|source| open_io_error("start a thread for", &path, source))?;
         let write_permits = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
         Ok(Self { shared_state, write_permits, clock, writer_thread: Some(writer) })
     }
@@ -125,7 +125,7 @@ impl EmbeddedStore {
         read: impl FnOnce(&StoreState) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, ReadError> {
         let state = self.shared_state.state_if_open()?;
-        if state.reads_files(at) {
+        if state.needs_file_reads(at) {
             return run_blocking(move || read(&state)).await?;
         }
         read(&state)
@@ -150,7 +150,7 @@ impl Store for EmbeddedStore {
                 if self.shared_state.is_closed() {
                     return Err(Unavailable::store_closed().into());
                 }
-                // The common case takes no reference count.
+                // This read, which is the most frequent, copies no reference count.
                 return self.shared_state.published_state.load().get(key, at);
             }
             let key = key.clone();
@@ -199,7 +199,7 @@ impl Store for EmbeddedStore {
         })
     }
 
-    fn watch_in_order(
+    fn watch_with_wake_order(
         &self,
         prefix: Prefix,
         after: Revision,
@@ -231,7 +231,7 @@ impl Store for EmbeddedStore {
                 if current >= revision {
                     return Ok(current);
                 }
-                revision_changed.wait().await?;
+                revision_changed.wait_for_newer_revision().await?;
             }
         })
     }

@@ -24,7 +24,7 @@ use store::Revision;
 /// record types. The server tests have a fixture of each version. Version 2 added records of several writes
 /// in one revision.
 pub(crate) const FORMAT_VERSION: u8 = 2;
-/// Offset of the version in the header, an ASCII digit.
+/// Offset of the format version in the header. The version is an ASCII digit.
 const VERSION_AT: usize = 7;
 
 pub(crate) const HEADER_BYTES: usize = 32;
@@ -38,7 +38,7 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    fn magic(self) -> [u8; VERSION_AT] {
+    fn magic_bytes(self) -> [u8; VERSION_AT] {
         match self {
             Self::Log => *b"PCULLOG",
             Self::Snapshot => *b"PCULSNP",
@@ -86,15 +86,15 @@ impl FileHeader {
         Self {
             kind,
             base_revision: base,
-            checksum_salt: RandomState::new().hash_one(base.number()),
+            checksum_salt: RandomState::new().hash_one(base.as_u64()),
             defers_sync,
         }
     }
 
-    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let magic = self.kind.magic();
+    pub(crate) fn encode_header(&self) -> [u8; HEADER_BYTES] {
+        let magic = self.kind.magic_bytes();
         let version = [b'0' + FORMAT_VERSION];
-        let base = self.base_revision.number().to_le_bytes();
+        let base = self.base_revision.as_u64().to_le_bytes();
         let salt = self.checksum_salt.to_le_bytes();
         let flags = u32::from(self.defers_sync).to_le_bytes();
         let fields: [&[u8]; 5] = [&magic, &version, &base, &salt, &flags];
@@ -106,9 +106,9 @@ impl FileHeader {
     }
 
     /// Decodes the header of a file of this kind.
-    pub(crate) fn decode(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
+    pub(crate) fn decode_header(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
         Self::check_format_version(file, kind)?;
-        Self::decode_if_valid(file, kind).ok_or(HeaderError::Malformed)
+        Self::decode_header_if_valid(file, kind).ok_or(HeaderError::Malformed)
     }
 
     /// Refuses files of newer programs, of which only the positions of kind and version are known. If the
@@ -117,7 +117,7 @@ impl FileHeader {
         let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
             return Ok(());
         };
-        if !file.starts_with(&kind.magic()) || version <= FORMAT_VERSION {
+        if !file.starts_with(&kind.magic_bytes()) || version <= FORMAT_VERSION {
             return Ok(());
         }
         let is_valid_as = |known: u8| {
@@ -125,7 +125,7 @@ impl FileHeader {
             if let Some(digit) = ours.get_mut(VERSION_AT) {
                 *digit = b'0' + known;
             }
-            Self::decode_if_valid(&ours, kind).is_some()
+            Self::decode_header_if_valid(&ours, kind).is_some()
         };
         match (1..=FORMAT_VERSION).any(is_valid_as) {
             true => Err(HeaderError::Malformed),
@@ -133,10 +133,10 @@ impl FileHeader {
         }
     }
 
-    fn decode_if_valid(file: &[u8], kind: FileKind) -> Option<Self> {
+    fn decode_header_if_valid(file: &[u8], kind: FileKind) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
         let (fields, checksum) = bytes.split_last_chunk::<4>()?;
-        if !fields.starts_with(&kind.magic())
+        if !fields.starts_with(&kind.magic_bytes())
             || !(b'1'..=b'0' + FORMAT_VERSION).contains(fields.get(VERSION_AT)?)
             || crc32fast::hash(fields) != u32::from_le_bytes(*checksum)
         {
@@ -284,46 +284,46 @@ mod tests {
     #[test]
     fn headers_are_read_as_written_and_any_flipped_bit_is_found() {
         let header = FileHeader::new(FileKind::Log, Revision::new(7), true);
-        let bytes = header.encode();
+        let bytes = header.encode_header();
         let malformed = Err(HeaderError::Malformed);
-        assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Ok(header));
-        assert_eq!(FileHeader::decode(&bytes, FileKind::Snapshot), malformed);
-        assert_eq!(FileHeader::decode(&bytes[..31], FileKind::Log), malformed);
+        assert_eq!(FileHeader::decode_header(&bytes, FileKind::Log), Ok(header));
+        assert_eq!(FileHeader::decode_header(&bytes, FileKind::Snapshot), malformed);
+        assert_eq!(FileHeader::decode_header(&bytes[..31], FileKind::Log), malformed);
         for bit in 0..HEADER_BYTES * 8 {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(FileHeader::decode(&bytes, FileKind::Log), malformed, "bit {bit}");
+            assert_eq!(FileHeader::decode_header(&bytes, FileKind::Log), malformed, "bit {bit}");
         }
     }
 
     #[test]
     fn headers_of_later_programs_are_told_from_damage() {
         for kind in [FileKind::Log, FileKind::Snapshot] {
-            let mut bytes = FileHeader::new(kind, Revision::new(7), false).encode();
+            let mut bytes = FileHeader::new(kind, Revision::new(7), false).encode_header();
             bytes[VERSION_AT] = b'3';
             // If a later version keeps the header layout, the checksum covers its version.
             let checksum = crc32fast::hash(&bytes[..28]);
             bytes[28..].copy_from_slice(&checksum.to_le_bytes());
             let newer = Err(HeaderError::Newer { version: 3 });
-            assert_eq!(FileHeader::decode(&bytes, kind), newer);
+            assert_eq!(FileHeader::decode_header(&bytes, kind), newer);
             // The header of a later version may have another length.
-            assert_eq!(FileHeader::decode(&bytes[..8], kind), newer);
+            assert_eq!(FileHeader::decode_header(&bytes[..8], kind), newer);
             let other = if kind == FileKind::Log { FileKind::Snapshot } else { FileKind::Log };
-            assert_eq!(FileHeader::decode(&bytes, other), Err(HeaderError::Malformed));
+            assert_eq!(FileHeader::decode_header(&bytes, other), Err(HeaderError::Malformed));
         }
     }
 
     #[test]
     fn headers_of_earlier_programs_are_read() {
         let header = FileHeader::new(FileKind::Log, Revision::new(7), false);
-        let mut bytes = header.encode();
+        let mut bytes = header.encode_header();
         bytes[VERSION_AT] = b'1';
         let checksum = crc32fast::hash(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-        assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Ok(header));
+        assert_eq!(FileHeader::decode_header(&bytes, FileKind::Log), Ok(header));
         // A damaged version digit is distinguished from a later version.
         bytes[VERSION_AT] = b'5';
-        assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Err(HeaderError::Malformed));
+        assert_eq!(FileHeader::decode_header(&bytes, FileKind::Log), Err(HeaderError::Malformed));
     }
 
     #[test]

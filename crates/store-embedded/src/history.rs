@@ -56,9 +56,9 @@ enum ChunkBody {
 pub(crate) struct SearchLimits {
     /// The most events that are returned.
     pub(crate) events_max: usize,
-    /// The bytes of the old and new versions of the events.
+    /// The most bytes of the old and new versions of the returned events.
     pub(crate) bytes_max: usize,
-    /// The most changes of any key.
+    /// The most changes that the search reads, of keys under the prefix or not.
     pub(crate) changes_max: usize,
 }
 
@@ -289,8 +289,8 @@ mod tests {
             let limits = SearchLimits { events_max, bytes_max, changes_max };
             let found = history.find_events_after(&prefix, Revision::new(after), limits).unwrap();
             let revisions: Vec<u64> =
-                found.events.iter().map(|event| event.revision.number()).collect();
-            let stopped = found.stopped_at_revision.map(Revision::number);
+                found.events.iter().map(|event| event.revision.as_u64()).collect();
+            let stopped = found.stopped_at_revision.map(Revision::as_u64);
             assert_eq!((revisions, stopped), (want, stopped_at), "{after} {limits:?}");
         }
     }

@@ -70,7 +70,7 @@ impl RevisionAges {
         while self.revision_samples.get(1).is_some_and(is_old) {
             self.revision_samples.pop_front();
         }
-        let newest = |n: u64| Revision::new(current.number().saturating_sub(n));
+        let newest = |n: u64| Revision::new(current.as_u64().saturating_sub(n));
         let keeping =
             |bytes: u64| accounting.floor_for_history_bytes(bytes).unwrap_or(Revision::ZERO);
         let bytes_max = limits.history_bytes_max;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::OpenError;
-use crate::store_files::{self, io_error};
+use crate::store_files::{self, open_io_error};
 
 /// Mode of a new data directory: only its owner has access.
 pub const DIRECTORY_MODE: u32 = 0o700;
@@ -35,7 +35,7 @@ impl LockedDirectory {
     pub fn lock(path: &Path) -> Result<Self, OpenError> {
         let mut builder = DirBuilder::new();
         let created = builder.recursive(true).mode(DIRECTORY_MODE).create(path);
-        created.map_err(|source| io_error("create", path, source))?;
+        created.map_err(|source| open_io_error("create", path, source))?;
         check_owner_and_mode(path)?;
         let file = path.join("lock");
         let begun = Instant::now();
@@ -43,7 +43,7 @@ impl LockedDirectory {
             let mut options = OpenOptions::new();
             let options = options.write(true).create(true).truncate(false);
             let lock = store_files::open_no_follow(options, &file)
-                .map_err(|source| io_error("open", &file, source))?;
+                .map_err(|source| open_io_error("open", &file, source))?;
             match lock.try_lock() {
                 // The previous owner may have removed the lock file; then lock the new one.
                 Ok(()) if !is_same_file(&lock, &file) => {}
@@ -55,7 +55,7 @@ impl LockedDirectory {
                     return Err(OpenError::Locked { directory: path.to_owned() });
                 }
                 Err(fs::TryLockError::Error(source)) => {
-                    return Err(io_error("lock", &file, source));
+                    return Err(open_io_error("lock", &file, source));
                 }
             }
         }
@@ -78,7 +78,7 @@ fn is_same_file(lock: &File, path: &Path) -> bool {
 
 /// Refuses a directory in which other users could replace files.
 fn check_owner_and_mode(path: &Path) -> Result<(), OpenError> {
-    let found = fs::metadata(path).map_err(|source| io_error("look at", path, source))?;
+    let found = fs::metadata(path).map_err(|source| open_io_error("look at", path, source))?;
     let directory = || path.to_owned();
     if found.mode() & WRITABLE_BY_OTHERS != 0 {
         let mode = found.mode() & 0o7777;

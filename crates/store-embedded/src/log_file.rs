@@ -65,8 +65,9 @@ impl LogFile {
     ) -> io::Result<Self> {
         let header = FileHeader::new(FileKind::Log, base, defers_sync);
         let path = store_files::log_path(directory, sequence);
-        let file =
-            store_files::create_atomically(&path, &mut |file| file.write_all(&header.encode()))?;
+        let file = store_files::create_atomically(&path, &mut |file| {
+            file.write_all(&header.encode_header())
+        })?;
         let end = HEADER_BYTES as u64;
         Ok(Self {
             file,

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use store::{Revision, StoreStatus, Usage};
 
 use crate::checkpoint::{self, Checkpoint};
-use crate::log_failure::LogFailure;
 use crate::log_file::LogFile;
 use crate::maintenance_task::MaintenanceTask;
 use crate::options::SyncMode;
+use crate::read_only_cause::ReadOnlyCause;
 use crate::recovery::SealedLog;
 use crate::store_state::StoreState;
-use crate::writer::{Writer, collect_expiries};
+use crate::writer::{Writer, collect_expiry_deadlines};
 
 /// Pause after a failed maintenance task.
 const MAINTENANCE_RETRY_DELAY: Duration = Duration::from_secs(10);
@@ -24,34 +24,34 @@ impl Writer {
     /// pending writes fail.
     pub(crate) fn enter_read_only(&mut self, error: &io::Error) {
         self.next_sync_at = None;
-        self.state = StoreState::clone(&self.shared_state.published_state.load());
-        self.usage_accounting.roll_back(self.state.revision);
-        self.expiries = collect_expiries(&self.state);
-        self.set_log_failure(Some(LogFailure::new(error)));
+        self.store_state = StoreState::clone(&self.shared_state.published_state.load());
+        self.usage_accounting.roll_back_batch(self.store_state.revision);
+        self.expiry_deadlines = collect_expiry_deadlines(&self.store_state);
+        self.set_read_only_cause(Some(ReadOnlyCause::new(error)));
     }
 
     /// Tries once a second to leave read-only mode: repairs the log to the state that readers see, and starts
     /// a new log file. Creating that file shows that the disk accepts writes again.
     pub(crate) fn try_leave_read_only(&mut self) {
-        if self.log_failure.is_none() {
+        if self.read_only_cause.is_none() {
             return;
         }
         let revived = self.current_log.repair_after_error().and_then(|()| self.start_new_log());
         match revived {
             Ok(()) => {
-                self.synced_revision = self.state.revision;
-                self.set_log_failure(None);
+                self.synced_revision = self.store_state.revision;
+                self.set_read_only_cause(None);
             }
-            Err(error) => self.set_log_failure(Some(LogFailure::new(&error))),
+            Err(error) => self.set_read_only_cause(Some(ReadOnlyCause::new(&error))),
         }
     }
 
     /// Publishes the failure with the status, so that refused writes, health and status agree.
-    fn set_log_failure(&mut self, failure: Option<LogFailure>) {
+    fn set_read_only_cause(&mut self, failure: Option<ReadOnlyCause>) {
         let unavailable = failure.as_ref().map(|failure| failure.unavailable_error.clone());
         *self.shared_state.write_failure.lock().unwrap_or_else(PoisonError::into_inner) =
             unavailable;
-        self.log_failure = failure;
+        self.read_only_cause = failure;
         self.publish_status();
     }
 
@@ -67,7 +67,7 @@ impl Writer {
 
     /// Runs the maintenance tasks. Callers were answered before.
     pub(crate) fn run_maintenance(&mut self) {
-        if self.log_failure.is_none() && Instant::now() >= self.next_maintenance_at {
+        if self.read_only_cause.is_none() && Instant::now() >= self.next_maintenance_at {
             let was_healthy = self.failed_tasks.is_empty();
             if self.current_log.file_len() >= self.options.limits.log_file_bytes_max {
                 self.rotate_log();
@@ -103,8 +103,12 @@ impl Writer {
     fn start_new_log(&mut self) -> io::Result<()> {
         let defers_sync = matches!(self.options.sync_mode, SyncMode::Interval(_));
         let sequence = self.current_log.log_number() + 1;
-        let next =
-            LogFile::create(self.directory.path(), sequence, self.state.revision, defers_sync)?;
+        let next = LogFile::create(
+            self.directory.path(),
+            sequence,
+            self.store_state.revision,
+            defers_sync,
+        )?;
         let old = std::mem::replace(&mut self.current_log, next);
         self.sealed_logs.push(SealedLog {
             log_number: old.log_number(),
@@ -120,7 +124,8 @@ impl Writer {
             true => 0,
             false => self.options.limits.checkpoint_bytes_min.max(self.snapshot_bytes),
         };
-        let (newest_base, floor) = (self.current_log.base_revision(), self.state.compaction_floor);
+        let (newest_base, floor) =
+            (self.current_log.base_revision(), self.store_state.compaction_floor);
         if self.checkpoint.is_some()
             || checkpoint::count_logs_worth_snapshot(
                 &self.sealed_logs,
@@ -137,7 +142,7 @@ impl Writer {
             self.sync().inspect_err(|error| self.enter_read_only(error))?;
         }
         let directory = self.directory.path().to_owned();
-        self.checkpoint = Some(Checkpoint::start(directory, self.state.clone())?);
+        self.checkpoint = Some(Checkpoint::start(directory, self.store_state.clone())?);
         Ok(())
     }
 
@@ -171,18 +176,18 @@ impl Writer {
     /// Moves the oldest history to files while it takes too much memory. On a nearly full disk the next
     /// compaction drops it instead.
     fn page_out_history(&mut self) -> io::Result<()> {
-        let history = &self.state.history;
+        let history = &self.store_state.history;
         if self.space_budget.is_disk_space_short()
             && !self.history_pager.exceeds_memory_limit(history)
         {
             return Ok(());
         }
         let before = self.history_pager.pages_bytes();
-        let paged = self.history_pager.write_pages(&mut self.state.history);
+        let paged = self.history_pager.write_pages(&mut self.store_state.history);
         self.space_budget
             .subtract_free_bytes(self.history_pager.pages_bytes().saturating_sub(before));
         if paged? {
-            self.shared_state.published_state.store(Arc::new(self.state.clone()));
+            self.shared_state.published_state.store(Arc::new(self.store_state.clone()));
         }
         Ok(())
     }
@@ -203,11 +208,11 @@ impl Writer {
             + self.history_pager.pages_bytes();
         self.shared_state.status.store(Arc::new(StoreStatus {
             alarms: self.space_budget.alarms(),
-            is_read_only: self.log_failure.is_some(),
-            failed_maintenance: self.failed_tasks.describe_failures(),
+            is_read_only: self.read_only_cause.is_some(),
+            maintenance_failure_text: self.failed_tasks.describe_failures(),
             usage: Some(Usage {
                 disk_bytes: files,
-                history_memory_bytes: self.state.history.memory_bytes() as u64,
+                history_memory_bytes: self.store_state.history.memory_bytes() as u64,
                 ..self.space_budget.usage(&self.usage_accounting)
             }),
         }));

@@ -117,10 +117,10 @@ fn append_version(into: &mut Vec<u8>, version: &Version) {
 }
 
 fn append_revision(into: &mut Vec<u8>, revision: Revision) {
-    into.extend_from_slice(&revision.number().to_le_bytes());
+    into.extend_from_slice(&revision.as_u64().to_le_bytes());
 }
 
-/// Encodes `None` as zero.
+/// Appends a deadline in milliseconds since 1970; zero stands for no deadline.
 fn append_deadline(into: &mut Vec<u8>, expires_at_ms: Option<u64>) {
     into.extend_from_slice(&expires_at_ms.unwrap_or(0).to_le_bytes());
 }

@@ -26,7 +26,7 @@ use crate::log_file::LogFile;
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::{FileRecord, RecordError, RecordReader};
 use crate::snapshot;
-use crate::store_files::{self, StoreFiles, io_error};
+use crate::store_files::{self, StoreFiles, open_io_error};
 use crate::store_state::StoreState;
 use crate::usage_accounting::UsageAccounting;
 use crate::version_tree::VersionTree;
@@ -34,7 +34,7 @@ use crate::version_tree::VersionTree;
 /// The recovered content of a directory.
 #[derive(Debug)]
 pub(crate) struct RecoveredStore {
-    pub(crate) state: StoreState,
+    pub(crate) store_state: StoreState,
     /// The log for new writes.
     pub(crate) new_log: LogFile,
     /// The earlier logs, oldest first.
@@ -55,11 +55,12 @@ pub(crate) struct SealedLog {
 
 /// Recovers the state of a directory and starts a new log.
 pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredStore, OpenError> {
-    let listing =
-        store_files::list_store_files(path).map_err(|source| io_error("list", path, source))?;
+    let listing = store_files::list_store_files(path)
+        .map_err(|source| open_io_error("list", path, source))?;
     check_format_versions(path, &listing)?;
     for stale_file in &listing.stale_files {
-        fs::remove_file(stale_file).map_err(|source| io_error("remove", stale_file, source))?;
+        fs::remove_file(stale_file)
+            .map_err(|source| open_io_error("remove", stale_file, source))?;
     }
     let (mut state, snapshot_bytes) = match listing.snapshot_revisions.last() {
         Some(revision) => {
@@ -72,7 +73,7 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
     let accounting = UsageAccounting::new(options.tenant_resolver.clone(), &state);
     let history_pager = HistoryPager::new(path, run, options.limits.history_memory_bytes_max);
     let mut replay = LogReplay {
-        state: &mut state,
+        store_state: &mut state,
         usage_accounting: accounting,
         history_pager,
         options,
@@ -116,9 +117,9 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
     }
     let defers_sync = matches!(options.sync_mode, SyncMode::Interval(_));
     let log = LogFile::create(path, run, state.revision, defers_sync)
-        .map_err(|source| io_error("create", &store_files::log_path(path, run), source))?;
+        .map_err(|source| open_io_error("create", &store_files::log_path(path, run), source))?;
     Ok(RecoveredStore {
-        state,
+        store_state: state,
         new_log: log,
         sealed_logs,
         snapshot_bytes,
@@ -140,7 +141,7 @@ fn check_format_versions(directory: &Path, listing: &StoreFiles) -> Result<(), O
         .chain(logs.map(|file| (file, FileKind::Log)));
     for (file, kind) in all {
         let head = store_files::read_header_bytes(&file)
-            .map_err(|source| io_error("read", &file, source))?;
+            .map_err(|source| open_io_error("read", &file, source))?;
         // Reading the file reports other faults of its header.
         if let Err(HeaderError::Newer { version }) = FileHeader::check_format_version(&head, kind) {
             return Err(OpenError::Newer { file, version, version_max: FORMAT_VERSION });
@@ -172,7 +173,7 @@ enum ReplayError {
 
 /// The replay of logs into a state.
 struct LogReplay<'a> {
-    state: &'a mut StoreState,
+    store_state: &'a mut StoreState,
     usage_accounting: UsageAccounting,
     history_pager: HistoryPager,
     options: &'a Options,
@@ -190,9 +191,10 @@ impl LogReplay<'_> {
         is_last: bool,
     ) -> Result<SealedLog, OpenError> {
         let path = store_files::log_path(directory, sequence);
-        let file = store_files::read(&path).map_err(|source| io_error("read", &path, source))?;
+        let file =
+            store_files::read(&path).map_err(|source| open_io_error("read", &path, source))?;
         let damaged_error = |offset, reason: &str| damaged_file_error(&path, offset, reason);
-        let header = FileHeader::decode(&file, FileKind::Log)
+        let header = FileHeader::decode_header(&file, FileKind::Log)
             .map_err(|_| damaged_error(0, "the header is not that of a log"))?;
         self.check_log_start(&header).map_err(|error| damaged_error(0, &error.to_string()))?;
         let mut offset = HEADER_BYTES;
@@ -201,7 +203,7 @@ impl LogReplay<'_> {
                 FrameReadResult::Frame { payload, next } => {
                     self.replay_frame(payload)
                         .map_err(|error| damaged_error(offset, &error.to_string()))?;
-                    self.limit_history();
+                    self.apply_history_limits();
                     offset = next;
                 }
                 FrameReadResult::End => break,
@@ -223,37 +225,38 @@ impl LogReplay<'_> {
 
     /// Applies the limits of the running store to the replayed history. If pages cannot be written, the
     /// history is dropped instead: a full disk must not prevent a start.
-    fn limit_history(&mut self) {
-        self.usage_accounting.record_new_changes(self.state);
-        self.usage_accounting.commit(self.state.compaction_floor);
+    fn apply_history_limits(&mut self) {
+        self.usage_accounting.record_new_changes(self.store_state);
+        self.usage_accounting.commit_batch(self.store_state.compaction_floor);
         let limits = &self.options.limits;
-        if is_history_over_limit(limits, self.state, &self.usage_accounting)
+        if is_history_over_limit(limits, self.store_state, &self.usage_accounting)
             && let Some(floor) =
                 self.usage_accounting.floor_for_history_bytes(limits.history_bytes_max)
         {
             self.compact(floor);
         }
-        let mut paged: io::Result<bool> = self.history_pager.write_pages(&mut self.state.history);
+        let mut paged: io::Result<bool> =
+            self.history_pager.write_pages(&mut self.store_state.history);
         while paged.is_err()
-            && let Some(floor) = self.state.history.oldest_resident_revision()
+            && let Some(floor) = self.store_state.history.oldest_resident_revision()
         {
             self.compact(floor);
-            paged = self.history_pager.write_pages(&mut self.state.history);
+            paged = self.history_pager.write_pages(&mut self.store_state.history);
         }
     }
 
     fn compact(&mut self, floor: Revision) {
-        self.usage_accounting.record_new_changes(self.state);
-        self.state.compact(floor);
-        self.usage_accounting.commit(self.state.compaction_floor);
+        self.usage_accounting.record_new_changes(self.store_state);
+        self.store_state.compact(floor);
+        self.usage_accounting.commit_batch(self.store_state.compaction_floor);
     }
 
     /// Checks that a log continues where the previous one ended.
     fn check_log_start(&mut self, header: &FileHeader) -> Result<(), ReplayError> {
         let base = header.base_revision;
         match self.revision {
-            None if base > self.state.revision => {
-                let snapshot = self.state.revision;
+            None if base > self.store_state.revision => {
+                let snapshot = self.store_state.revision;
                 return Err(ReplayError::AfterSnapshot { base, snapshot });
             }
             // Only a restart makes a gap, not a log rotation.
@@ -267,7 +270,7 @@ impl LogReplay<'_> {
         }
         self.revision = Some(base);
         // Skipped revisions count even if nothing follows.
-        self.state.revision = self.state.revision.max(base);
+        self.store_state.revision = self.store_state.revision.max(base);
         self.last_log_defers_sync = header.defers_sync;
         Ok(())
     }
@@ -281,25 +284,27 @@ impl LogReplay<'_> {
                 FileRecord::Put { revision, key, value, expires_at_ms } => {
                     let is_after_snapshot = self.advance_to_revision(revision)?;
                     if is_after_snapshot {
-                        self.state.put(revision, key, value, expires_at_ms);
+                        self.store_state.put(revision, key, value, expires_at_ms);
                     }
                     last_write = Some((revision, is_after_snapshot));
                 }
                 FileRecord::Delete { revision, key } => {
                     let is_after_snapshot = self.advance_to_revision(revision)?;
-                    if is_after_snapshot && self.state.delete(revision, &key).is_none() {
+                    if is_after_snapshot && self.store_state.delete(revision, &key).is_none() {
                         return Err(ReplayError::DeletesAbsent(key));
                     }
                     last_write = Some((revision, is_after_snapshot));
                 }
                 FileRecord::AdditionalPut { key, value } => match last_write {
-                    Some((revision, true)) => drop(self.state.put(revision, key, value, None)),
+                    Some((revision, true)) => {
+                        drop(self.store_state.put(revision, key, value, None))
+                    }
                     Some((_, false)) => {}
                     None => return Err(ReplayError::NoMainWrite { action: "writes", key }),
                 },
                 FileRecord::AdditionalDelete { key } => match last_write {
                     Some((revision, true)) => {
-                        if self.state.delete(revision, &key).is_none() {
+                        if self.store_state.delete(revision, &key).is_none() {
                             return Err(ReplayError::DeletesAbsent(key));
                         }
                     }
@@ -308,7 +313,7 @@ impl LogReplay<'_> {
                 },
                 FileRecord::Compact { floor } => {
                     last_write = None;
-                    if floor > self.state.revision {
+                    if floor > self.store_state.revision {
                         return Err(ReplayError::CompactsFuture(floor));
                     }
                     self.compact(floor);
@@ -328,13 +333,13 @@ impl LogReplay<'_> {
             return Err(ReplayError::WrongRevision { revision, want });
         }
         self.revision = Some(revision);
-        Ok(revision > self.state.compaction_floor && revision > self.state.revision)
+        Ok(revision > self.store_state.compaction_floor && revision > self.store_state.revision)
     }
 }
 
 /// Skips the revisions that clients may have seen although they were lost.
 fn skip_revision_gap(revision: Revision) -> Revision {
-    Revision::new(revision.number().saturating_add(REVISION_GAP))
+    Revision::new(revision.as_u64().saturating_add(REVISION_GAP))
 }
 
 fn damaged_file_error(path: &Path, offset: usize, reason: &str) -> OpenError {
@@ -348,7 +353,7 @@ fn truncate_torn_tail(path: &Path, len: usize) -> Result<(), OpenError> {
             file.set_len(len as u64)?;
             file.sync_all()
         })
-        .map_err(|source| io_error("cut the torn end of", path, source))
+        .map_err(|source| open_io_error("cut the torn end of", path, source))
 }
 
 #[cfg(test)]
@@ -405,7 +410,7 @@ mod tests {
         let history_pager = HistoryPager::new(Path::new("/nowhere"), 1, usize::MAX);
         let state_read = &mut state;
         LogReplay {
-            state: state_read,
+            store_state: state_read,
             usage_accounting: accounting,
             history_pager,
             options,
@@ -413,7 +418,7 @@ mod tests {
             last_log_defers_sync: false,
         }
         .replay_frame(&records.concat())?;
-        Ok(state.version_tree.get("/beside").map(|version| version.mod_rev.number()))
+        Ok(state.version_tree.get("/beside").map(|version| version.mod_rev.as_u64()))
     }
 
     #[test]

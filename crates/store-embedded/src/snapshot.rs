@@ -27,7 +27,7 @@ pub(crate) fn write(
     let mut offset = HEADER_BYTES as u64;
     let path = store_files::snapshot_path(directory, state.compaction_floor);
     store_files::create_atomically(&path, &mut |file| {
-        file.write_all(&header.encode())?;
+        file.write_all(&header.encode_header())?;
         let mut n_versions = 0;
         let mut frame = vec![0; FRAME_HEADER_BYTES];
         let mut flush = |frame: &mut Vec<u8>| {
@@ -56,7 +56,7 @@ pub(crate) fn write(
 /// running it. Returns its versions and its size.
 pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree, u64), OpenError> {
     let path = store_files::snapshot_path(directory, revision);
-    let failed = |source| store_files::io_error("read", &path, source);
+    let failed = |source| store_files::open_io_error("read", &path, source);
     let file = store_files::open(&path).map_err(failed)?;
     let file_bytes = file.metadata().map_err(failed)?.len();
     let mut file = BufReader::with_capacity(FRAME_BYTES, file);
@@ -67,7 +67,7 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree,
     };
     let mut head = Vec::with_capacity(HEADER_BYTES);
     Read::by_ref(&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
-    let header = FileHeader::decode(&head, FileKind::Snapshot)
+    let header = FileHeader::decode_header(&head, FileKind::Snapshot)
         .ok()
         .filter(|header| header.base_revision == revision)
         .ok_or_else(|| damaged(0, "the header is not that of this snapshot"))?;

@@ -68,7 +68,7 @@ pub(crate) struct PendingPut<'a> {
     pub(crate) is_deletion_step: bool,
 }
 
-fn fraction_of(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
+fn fraction_of_bytes(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
     (of / denominator).saturating_mul(numerator)
 }
 
@@ -140,7 +140,10 @@ impl SpaceBudget {
             let (live, own) = (accounting.live_bytes() + growth, own_live + growth);
             let quota = self.quota_bytes;
             let (beyond, beyond_tenant_part) = match is_small {
-                true => (fraction_of(quota, BEYOND_QUOTA), fraction_of(quota, BEYOND_TENANT_PART)),
+                true => (
+                    fraction_of_bytes(quota, BEYOND_QUOTA),
+                    fraction_of_bytes(quota, BEYOND_TENANT_PART),
+                ),
                 false => (0, 0),
             };
             self.is_over_quota |= live > quota;
@@ -175,10 +178,13 @@ impl SpaceBudget {
         self.disk_free_bytes = disk_free_bytes;
         self.is_checkpoint_running = has_checkpoint;
         let reserve = self.disk_reserve_bytes(accounting);
-        let wanted =
-            if self.is_disk_space_short { fraction_of(reserve, CLEAR_ABOVE) } else { reserve };
+        let wanted = if self.is_disk_space_short {
+            fraction_of_bytes(reserve, CLEAR_ABOVE)
+        } else {
+            reserve
+        };
         self.is_disk_space_short = self.is_disk_below(wanted);
-        if accounting.live_bytes() <= fraction_of(self.quota_bytes, CLEAR_BELOW) {
+        if accounting.live_bytes() <= fraction_of_bytes(self.quota_bytes, CLEAR_BELOW) {
             self.is_over_quota = false;
         }
     }
@@ -227,5 +233,6 @@ impl SpaceBudget {
 
 /// Reports whether one tenant holds more than its part of a limit that is nearly reached.
 fn exceeds_fair_share(total: u64, own: u64, max: u64) -> bool {
-    total > fraction_of(max, FAIRNESS_THRESHOLD) && own > fraction_of(max, TENANT_PART_MAX)
+    total > fraction_of_bytes(max, FAIRNESS_THRESHOLD)
+        && own > fraction_of_bytes(max, TENANT_PART_MAX)
 }

@@ -49,7 +49,7 @@ pub(crate) fn log_path(directory: &Path, sequence: u64) -> PathBuf {
 }
 
 pub(crate) fn snapshot_path(directory: &Path, revision: Revision) -> PathBuf {
-    directory.join(format!("{SNAPSHOT}{:020}", revision.number()))
+    directory.join(format!("{SNAPSHOT}{:020}", revision.as_u64()))
 }
 
 /// The path of a page of history. `run` is the number of the first log of this process: a watch may keep a
@@ -135,6 +135,6 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> OpenError {
+pub(crate) fn open_io_error(action: &'static str, path: &Path, source: io::Error) -> OpenError {
     OpenError::Io { action, path: path.to_owned(), source }
 }

@@ -96,7 +96,7 @@ impl StoreState {
     }
 
     /// Reports whether a read of this state must read files.
-    pub(crate) fn reads_files(&self, at: At) -> bool {
+    pub(crate) fn needs_file_reads(&self, at: At) -> bool {
         match at {
             At::Newest | At::NotOlderThan(_) => false,
             At::Exactly(revision) => self.history.is_paged_after(revision),

@@ -53,7 +53,7 @@ pub(crate) struct UsageAccounting {
     /// Changes of the current batch, which is not durable yet.
     pending_changes: Vec<PendingChange>,
     /// All changes up to this revision are counted.
-    recorded_through: Revision,
+    recorded_through_revision: Revision,
 }
 
 /// The size of a version for accounting.
@@ -72,7 +72,7 @@ impl BytesByTenant {
         *own = own.saturating_add(bytes);
     }
 
-    fn subtract(&mut self, tenant: &Arc<str>, bytes: u64) {
+    fn subtract_tenant_bytes(&mut self, tenant: &Arc<str>, bytes: u64) {
         self.total_bytes = self.total_bytes.saturating_sub(bytes);
         if let Some(own) = self.bytes_by_tenant.get_mut(tenant) {
             *own = own.saturating_sub(bytes);
@@ -110,7 +110,7 @@ impl UsageAccounting {
             history_bytes_by_tenant,
             history_segments: segments,
             pending_changes,
-            recorded_through: state.revision,
+            recorded_through_revision: state.revision,
         }
     }
 
@@ -134,7 +134,8 @@ impl UsageAccounting {
 
     /// Counts the changes since the last call.
     pub(crate) fn record_new_changes(&mut self, state: &StoreState) {
-        let (mut recorded_through, after) = (self.recorded_through, self.recorded_through);
+        let (mut recorded_through, after) =
+            (self.recorded_through_revision, self.recorded_through_revision);
         // The newest changes are in memory, so this reads no file.
         let visited = state.history.visit_changes_after(after, &mut |change| {
             recorded_through = change.revision;
@@ -142,7 +143,7 @@ impl UsageAccounting {
             true
         });
         if visited.is_ok() {
-            self.recorded_through = recorded_through;
+            self.recorded_through_revision = recorded_through;
         }
     }
 
@@ -157,7 +158,7 @@ impl UsageAccounting {
             accounted_bytes(change.old_version.as_ref()),
         );
         self.live_bytes_by_tenant.add(&tenant, added_bytes);
-        self.live_bytes_by_tenant.subtract(&tenant, replaced_bytes);
+        self.live_bytes_by_tenant.subtract_tenant_bytes(&tenant, replaced_bytes);
         self.history_bytes_by_tenant.add(&tenant, added_bytes + replaced_bytes);
         self.pending_changes.push(PendingChange {
             revision: change.revision,
@@ -168,7 +169,7 @@ impl UsageAccounting {
     }
 
     /// Commits the batch, and drops the history up to the floor.
-    pub(crate) fn commit(&mut self, floor: Revision) {
+    pub(crate) fn commit_batch(&mut self, floor: Revision) {
         for change in std::mem::take(&mut self.pending_changes) {
             let is_full = |segment: &HistorySegment| {
                 // A revision is never split between segments.
@@ -187,22 +188,23 @@ impl UsageAccounting {
             self.history_segments.pop_front_if(|segment| segment.last_revision <= floor)
         {
             for (tenant, bytes) in &segment.bytes_by_tenant {
-                self.history_bytes_by_tenant.subtract(tenant, *bytes);
+                self.history_bytes_by_tenant.subtract_tenant_bytes(tenant, *bytes);
             }
         }
     }
 
     /// Undoes the batch after it failed.
-    pub(crate) fn roll_back(&mut self, revision: Revision) {
+    pub(crate) fn roll_back_batch(&mut self, revision: Revision) {
         // Newest first, so that no count falls below zero.
         for PendingChange { tenant, added_bytes, replaced_bytes, .. } in
             std::mem::take(&mut self.pending_changes).into_iter().rev()
         {
             self.live_bytes_by_tenant.add(&tenant, replaced_bytes);
-            self.live_bytes_by_tenant.subtract(&tenant, added_bytes);
-            self.history_bytes_by_tenant.subtract(&tenant, added_bytes + replaced_bytes);
+            self.live_bytes_by_tenant.subtract_tenant_bytes(&tenant, added_bytes);
+            self.history_bytes_by_tenant
+                .subtract_tenant_bytes(&tenant, added_bytes + replaced_bytes);
         }
-        self.recorded_through = revision;
+        self.recorded_through_revision = revision;
     }
 
     /// The lowest floor that keeps at most `bytes_max` bytes of history, in whole segments; `None` if all of
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!(accounting.tenant_usage("/b/y"), ("/b/", one(1000), one(1000)));
         let floor = state.revision;
         state.compact(floor);
-        accounting.commit(floor);
+        accounting.commit_batch(floor);
         assert_eq!(accounting.tenant_usage("/a/y"), ("/a/", one(300), 0));
         assert_eq!(
             (accounting.live_bytes(), accounting.history_bytes()),
@@ -283,7 +285,7 @@ mod tests {
         let (mut state, mut accounting) = accounting();
         put(&mut state, "/a/x", 100);
         accounting.record_new_changes(&state);
-        accounting.commit(state.compaction_floor);
+        accounting.commit_batch(state.compaction_floor);
         let before = state.clone();
         let books =
             (accounting.live_bytes(), accounting.history_bytes(), accounting.tenant_usage("/a/x"));
@@ -291,7 +293,7 @@ mod tests {
         state.delete(state.revision.next(), "/a/x");
         accounting.record_new_changes(&state);
         assert_eq!(accounting.live_bytes(), 0);
-        accounting.roll_back(before.revision);
+        accounting.roll_back_batch(before.revision);
         assert_eq!(
             (accounting.live_bytes(), accounting.history_bytes(), accounting.tenant_usage("/a/x")),
             books
@@ -304,7 +306,7 @@ mod tests {
         for _ in 0..10 {
             put(&mut state, "/a/x", SEGMENT_BYTES_MAX as usize);
             accounting.record_new_changes(&state);
-            accounting.commit(state.compaction_floor);
+            accounting.commit_batch(state.compaction_floor);
         }
         assert_eq!(accounting.floor_for_history_bytes(accounting.history_bytes()), None);
         // The first change replaces no version, so it is half as large as the others.
@@ -314,6 +316,6 @@ mod tests {
         );
         assert_eq!(accounting.floor_for_history_bytes(0), Some(state.revision));
         let kept = accounting.floor_for_history_bytes(3 * 2 * SEGMENT_BYTES_MAX).unwrap();
-        assert_eq!(kept.number(), state.revision.number() - 2, "two and the slack of a segment");
+        assert_eq!(kept.as_u64(), state.revision.as_u64() - 2, "two and the slack of a segment");
     }
 }

@@ -23,10 +23,10 @@ pub(crate) struct EmbeddedWatch {
     shared_state: Arc<SharedState>,
     prefix: Prefix,
     /// Everything up to this revision was delivered or is not under the prefix.
-    delivered_through: Revision,
-    revision_changed: RevisionSignal,
+    delivered_through_revision: Revision,
+    revision_signal: RevisionSignal,
     /// Whether more events may be available without waiting.
-    is_behind: bool,
+    has_undelivered_events: bool,
     _slot: WatchSlot,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for EmbeddedWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedWatch")
             .field("prefix", &self.prefix)
-            .field("after", &self.delivered_through)
+            .field("after", &self.delivered_through_revision)
             .finish_non_exhaustive()
     }
 }
@@ -55,9 +55,9 @@ impl EmbeddedWatch {
         let watch = Self {
             shared_state,
             prefix,
-            delivered_through: after,
-            revision_changed,
-            is_behind: true,
+            delivered_through_revision: after,
+            revision_signal: revision_changed,
+            has_undelivered_events: true,
             _slot: slot,
         };
         watch.check_not_compacted(&watch.shared_state.published_state.load())?;
@@ -66,9 +66,9 @@ impl EmbeddedWatch {
 
     fn check_not_compacted(&self, state: &StoreState) -> Result<(), WatchError> {
         // Before the first revision there was no event, so nothing is missed by starting there.
-        if self.delivered_through.max(Revision::FIRST) < state.compaction_floor {
+        if self.delivered_through_revision.max(Revision::FIRST) < state.compaction_floor {
             return Err(WatchError::Compacted {
-                after: self.delivered_through,
+                after: self.delivered_through_revision,
                 floor: state.compaction_floor,
             });
         }
@@ -80,7 +80,7 @@ impl EmbeddedWatch {
         &mut self,
         state: &Arc<StoreState>,
     ) -> Result<HistoryEvents, WatchError> {
-        let (prefix, after) = (&self.prefix, self.delivered_through);
+        let (prefix, after) = (&self.prefix, self.delivered_through_revision);
         let found = if state.history.is_paged_after(after) {
             let (state, prefix) = (state.clone(), prefix.clone());
             run_blocking(move || state.history.find_events_after(&prefix, after, BATCH_LIMITS))
@@ -96,31 +96,32 @@ impl Watch for EmbeddedWatch {
     fn next(&mut self) -> StoreFuture<'_, Result<WatchBatch, WatchError>> {
         Box::pin(async move {
             loop {
-                if !self.is_behind {
-                    self.revision_changed.wait().await?;
-                    self.is_behind = true;
+                if !self.has_undelivered_events {
+                    self.revision_signal.wait_for_newer_revision().await?;
+                    self.has_undelivered_events = true;
                 }
                 if self.shared_state.is_closed() {
                     return Err(Unavailable::store_closed().into());
                 }
                 // Reset the channel before reading the state, so that no write is missed.
-                self.revision_changed.mark_seen();
+                self.revision_signal.mark_current_revision_seen();
                 let state = self.shared_state.published_state.load_full();
                 self.check_not_compacted(&state)?;
-                if state.revision <= self.delivered_through {
-                    self.is_behind = false;
+                if state.revision <= self.delivered_through_revision {
+                    self.has_undelivered_events = false;
                     continue;
                 }
                 let found = self.find_next_events(&state).await?;
-                self.is_behind = found.stopped_at_revision.is_some();
-                self.delivered_through = found.stopped_at_revision.unwrap_or(state.revision);
-                if found.events.is_empty() && self.is_behind {
+                self.has_undelivered_events = found.stopped_at_revision.is_some();
+                self.delivered_through_revision =
+                    found.stopped_at_revision.unwrap_or(state.revision);
+                if found.events.is_empty() && self.has_undelivered_events {
                     tokio::task::yield_now().await;
                     continue;
                 }
                 return Ok(WatchBatch {
                     events: found.events,
-                    complete_through: self.delivered_through,
+                    complete_through_revision: self.delivered_through_revision,
                 });
             }
         })

@@ -22,10 +22,10 @@ use crate::engine::SharedState;
 use crate::history_pager::HistoryPager;
 use crate::history_retention::{RevisionAges, SpacePressure, is_history_over_limit};
 use crate::locked_directory::LockedDirectory;
-use crate::log_failure::LogFailure;
 use crate::log_file::{FrameBuffer, LogFile};
 use crate::maintenance_task::{FailedTasks, MaintenanceTask};
 use crate::options::{Options, REVISION_GAP, SyncMode};
+use crate::read_only_cause::ReadOnlyCause;
 use crate::record::encode_compact;
 use crate::recovery::{RecoveredStore, SealedLog};
 use crate::space_budget::SpaceBudget;
@@ -52,12 +52,12 @@ pub(crate) struct Writer {
     pub(crate) directory: LockedDirectory,
     pub(crate) options: Options,
     /// Ahead of the published state while a batch is in progress.
-    pub(crate) state: StoreState,
+    pub(crate) store_state: StoreState,
     pub(crate) current_log: LogFile,
     pub(crate) sealed_logs: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
     pub(crate) checkpoint: Option<Checkpoint>,
-    pub(crate) expiries: BTreeSet<(u64, Key)>,
+    pub(crate) expiry_deadlines: BTreeSet<(u64, Key)>,
     pub(crate) usage_accounting: UsageAccounting,
     pub(crate) space_budget: SpaceBudget,
     pub(crate) revision_ages: RevisionAges,
@@ -69,7 +69,7 @@ pub(crate) struct Writer {
     pub(crate) next_sync_at: Option<Instant>,
     pub(crate) next_maintenance_at: Instant,
     /// Set while the log cannot be written: then the store is read-only.
-    pub(crate) log_failure: Option<LogFailure>,
+    pub(crate) read_only_cause: Option<ReadOnlyCause>,
 }
 
 /// The keys that a batch has written so far, and the replies to send.
@@ -103,7 +103,7 @@ impl Writer {
         options: Options,
     ) -> Self {
         let RecoveredStore {
-            state,
+            store_state: state,
             new_log: log,
             sealed_logs,
             snapshot_bytes,
@@ -113,11 +113,11 @@ impl Writer {
         let mut writer = Self {
             shared_state,
             directory,
-            expiries: collect_expiries(&state),
+            expiry_deadlines: collect_expiry_deadlines(&state),
             space_budget: SpaceBudget::new(&options.limits),
             options,
             synced_revision: state.revision,
-            state,
+            store_state: state,
             current_log: log,
             sealed_logs,
             snapshot_bytes,
@@ -130,7 +130,7 @@ impl Writer {
             next_tick_at: Instant::now() + TICK,
             next_sync_at: None,
             next_maintenance_at: Instant::now(),
-            log_failure: None,
+            read_only_cause: None,
         };
         writer.refresh_usage();
         writer
@@ -162,19 +162,24 @@ impl Writer {
                 self.delete_expired_keys(&mut batch, &mut frame);
             }
             if is_tick
-                || is_history_over_limit(&self.options.limits, &self.state, &self.usage_accounting)
+                || is_history_over_limit(
+                    &self.options.limits,
+                    &self.store_state,
+                    &self.usage_accounting,
+                )
             {
                 self.compact_by_retention(&mut frame);
             }
             let is_close = batch.close_reply.is_some();
             let began = Instant::now();
-            self.commit(&mut frame, is_close).unwrap_or_else(|error| self.enter_read_only(&error));
+            self.commit_batch(&mut frame, is_close)
+                .unwrap_or_else(|error| self.enter_read_only(&error));
             frame.clear();
             let time_max = (began.elapsed() / BATCH_WAIT_DIVISOR).min(BATCH_WAIT_MAX);
             self.batch_wait = BatchWait { n_commands, wait_time_max: time_max };
             self.publish_state(&batch, is_tick);
             let WriteBatch { pending_replies: replies, tick_replies, close_reply, .. } = batch;
-            replies.into_iter().for_each(|answer| answer.send(self.log_failure.as_ref()));
+            replies.into_iter().for_each(|answer| answer.send(self.read_only_cause.as_ref()));
             if let Some(reply) = close_reply {
                 self.close();
                 drop(guard);
@@ -200,7 +205,7 @@ impl Writer {
         match command {
             WriterCommand::Write { write, reply, _write_permits } => {
                 let result = self.write(&write, batch, frame);
-                self.usage_accounting.record_new_changes(&self.state);
+                self.usage_accounting.record_new_changes(&self.store_state);
                 batch.pending_replies.push(PendingReply::Write(reply, result));
             }
             WriterCommand::Compact { revision, reply } => {
@@ -217,36 +222,36 @@ impl Writer {
         requested: Revision,
         frame: &mut FrameBuffer,
     ) -> Result<Revision, ReadError> {
-        let current = self.state.revision;
+        let current = self.store_state.revision;
         if requested > current {
             return Err(ReadError::Future { requested, current });
         }
-        if requested > self.state.compaction_floor && self.log_failure.is_none() {
-            self.state.compact(requested);
+        if requested > self.store_state.compaction_floor && self.read_only_cause.is_none() {
+            self.store_state.compact(requested);
             encode_compact(frame.records_mut(), requested);
         }
-        Ok(self.state.compaction_floor)
+        Ok(self.store_state.compaction_floor)
     }
 
     /// Deletes the keys whose time to live has passed, up to [`EXPIRED_MAX`].
     fn delete_expired_keys(&mut self, batch: &mut WriteBatch, frame: &mut FrameBuffer) {
         let now_ms = self.options.clock.now_ms();
         for _ in 0..EXPIRED_MAX {
-            let Some((deadline, key)) = self.expiries.first() else { return };
-            if *deadline > now_ms || self.log_failure.is_some() {
+            let Some((deadline, key)) = self.expiry_deadlines.first() else { return };
+            if *deadline > now_ms || self.read_only_cause.is_some() {
                 return;
             }
             let key = key.clone();
-            let Some(version) = self.state.version_tree.get(&key) else {
+            let Some(version) = self.store_state.version_tree.get(&key) else {
                 // INVARIANT: a deadline is that of a current version, so this does not happen.
-                self.expiries.pop_first();
+                self.expiry_deadlines.pop_first();
                 continue;
             };
             let expect = Expect::At(version.mod_rev);
-            let transaction = Delete { key, expect, shared_revision: None }.into();
+            let transaction = Delete { key, expect, key_group_revision: None }.into();
             let delete = WriteCommand { transaction, expires_at_ms: None };
             let deleted = self.write(&delete, batch, frame);
-            self.usage_accounting.record_new_changes(&self.state);
+            self.usage_accounting.record_new_changes(&self.store_state);
             if deleted.is_err() {
                 return;
             }
@@ -259,13 +264,13 @@ impl Writer {
         let pressure = SpacePressure {
             is_disk_space_short: self.space_budget.is_disk_space_short(),
             is_history_memory_short: self.failed_tasks.is_failing(MaintenanceTask::Page)
-                && self.history_pager.exceeds_memory_limit(&self.state.history),
+                && self.history_pager.exceeds_memory_limit(&self.store_state.history),
         };
         let (limits, now_ms) = (&self.options.limits, self.options.clock.now_ms());
         let floor = self.revision_ages.target_compaction_floor(
             limits,
             now_ms,
-            &self.state,
+            &self.store_state,
             &self.usage_accounting,
             pressure,
         );
@@ -274,8 +279,8 @@ impl Writer {
     }
 
     /// Appends the batch to the log, and syncs it if a sync is due.
-    fn commit(&mut self, frame: &mut FrameBuffer, is_close: bool) -> io::Result<()> {
-        if self.log_failure.is_some() {
+    fn commit_batch(&mut self, frame: &mut FrameBuffer, is_close: bool) -> io::Result<()> {
+        if self.read_only_cause.is_some() {
             return Ok(());
         }
         if !frame.is_empty() {
@@ -286,7 +291,7 @@ impl Writer {
             self.sync()?;
         }
         self.current_log.mark_acknowledged();
-        self.usage_accounting.commit(self.state.compaction_floor);
+        self.usage_accounting.commit_batch(self.store_state.compaction_floor);
         Ok(())
     }
 
@@ -295,8 +300,11 @@ impl Writer {
         match self.options.sync_mode {
             SyncMode::Always => true,
             SyncMode::Interval(interval) => {
-                let unsynced =
-                    self.state.revision.number().saturating_sub(self.synced_revision.number());
+                let unsynced = self
+                    .store_state
+                    .revision
+                    .as_u64()
+                    .saturating_sub(self.synced_revision.as_u64());
                 let due = *self.next_sync_at.get_or_insert(now + interval);
                 is_close || now >= due || unsynced >= UNSYNCED_REVISIONS_MAX
             }
@@ -305,7 +313,7 @@ impl Writer {
 
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.current_log.sync()?;
-        self.synced_revision = self.state.revision;
+        self.synced_revision = self.store_state.revision;
         self.next_sync_at = None;
         Ok(())
     }
@@ -313,17 +321,17 @@ impl Writer {
     /// Publishes the state to readers, then wakes watches.
     fn publish_state(&self, batch: &WriteBatch, is_tick: bool) {
         let before = self.shared_state.published_state.load();
-        if before.revision != self.state.revision
-            || before.compaction_floor != self.state.compaction_floor
+        if before.revision != self.store_state.revision
+            || before.compaction_floor != self.store_state.compaction_floor
         {
-            self.shared_state.published_state.store(Arc::new(self.state.clone()));
+            self.shared_state.published_state.store(Arc::new(self.store_state.clone()));
         }
-        if self.log_failure.is_none() && !batch.written_keys.is_empty() {
-            let written = batch.written_keys.iter().map(|key| (key, self.state.revision));
+        if self.read_only_cause.is_none() && !batch.written_keys.is_empty() {
+            let written = batch.written_keys.iter().map(|key| (key, self.store_state.revision));
             self.shared_state.watch_notifier.notify_watches_of_keys(written);
         }
         if is_tick {
-            self.shared_state.watch_notifier.notify_all_watches(self.state.revision);
+            self.shared_state.watch_notifier.notify_all_watches(self.store_state.revision);
         }
     }
 
@@ -337,19 +345,19 @@ impl Writer {
     }
 }
 
-/// The deadlines of all keys with a time to live, earliest first.
-pub(crate) fn collect_expiries(state: &StoreState) -> BTreeSet<(u64, Key)> {
+/// Collects the deadlines of all keys with a time to live, earliest first.
+pub(crate) fn collect_expiry_deadlines(state: &StoreState) -> BTreeSet<(u64, Key)> {
     let expiry = |version: &Arc<Version>| Some((version.expires_at_ms?, version.key.clone()));
     state.version_tree.iter_from("").filter_map(expiry).collect()
 }
 
 impl PendingReply {
     /// Answers the caller; with the failure if the batch failed.
-    fn send(self, failure: Option<&LogFailure>) {
+    fn send(self, failure: Option<&ReadOnlyCause>) {
         // The caller may have gone away.
         match self {
             Self::Write(reply, result) => {
-                reply.send(failure.map_or(result, |failure| Err(failure.write_error()))).ok();
+                reply.send(failure.map_or(result, |failure| Err(failure.to_write_error()))).ok();
             }
             Self::Compact(reply, result) => {
                 let failure = failure.map(|failure| failure.unavailable_error.clone());

@@ -106,7 +106,7 @@ impl CallFailure {
             Code::DeadlineExceeded => {
                 Self { error: CallError::Timeout, fault_source: FaultSource::Member }
             }
-            Code::Unavailable if was_not_sent(status) => {
+            Code::Unavailable if is_failure_before_sending(status) => {
                 Self::unreachable_member_failure(uri, text)
             }
             Code::Ok
@@ -121,7 +121,7 @@ impl CallFailure {
 }
 
 /// Reports whether the request failed before a connection existed.
-fn was_not_sent(status: &Status) -> bool {
+fn is_failure_before_sending(status: &Status) -> bool {
     let mut cause = status.source();
     while let Some(error) = cause {
         if error.is::<ConnectError>() {

@@ -39,7 +39,7 @@ const WATCH_METHOD_PATH: &str = "/etcdserverpb.Watch/Watch";
 pub(crate) struct Client {
     /// `None` after the store was closed.
     members: RwLock<Option<Arc<[Member]>>>,
-    next_member: AtomicUsize,
+    next_member_index: AtomicUsize,
     request_permits: Semaphore,
     request_timeout: Duration,
     /// The newest revision in any answer.
@@ -91,7 +91,7 @@ impl Client {
     pub(crate) fn new(addresses: Vec<MemberAddress>, request_timeout: Duration) -> Self {
         Self {
             members: RwLock::new(Some(addresses.into_iter().map(Member::new).collect())),
-            next_member: AtomicUsize::new(0),
+            next_member_index: AtomicUsize::new(0),
             request_permits: Semaphore::new(IN_FLIGHT_MAX as usize),
             request_timeout,
             newest_revision: AtomicU64::new(0),
@@ -118,7 +118,7 @@ impl Client {
 
     /// Records that the cluster has reached a revision.
     pub(crate) fn record_revision(&self, revision: Revision) {
-        self.newest_revision.fetch_max(revision.number(), Ordering::Relaxed);
+        self.newest_revision.fetch_max(revision.as_u64(), Ordering::Relaxed);
     }
 
     /// The newest revision in any answer.
@@ -213,7 +213,7 @@ impl Client {
 
     /// The order in which to try the members.
     fn member_order(&self, members: &[Member]) -> VecDeque<usize> {
-        let first = self.next_member.fetch_add(1, Ordering::Relaxed);
+        let first = self.next_member_index.fetch_add(1, Ordering::Relaxed);
         let mut order: Vec<usize> =
             (0..members.len()).map(|n| first.wrapping_add(n) % members.len()).collect();
         order.sort_by_key(|at| members.get(*at).is_some_and(Member::is_down));

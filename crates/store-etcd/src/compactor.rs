@@ -29,7 +29,7 @@ const COMPACTION_KEY: &[u8] = b"compact_rev_key";
 struct CompactionRound {
     version: i64,
     /// The newest revision of the previous round; zero before the first round.
-    revision: Revision,
+    newest_revision: Revision,
 }
 
 /// Compacts until the task is stopped.
@@ -56,7 +56,7 @@ async fn run_compaction_round(
     round: CompactionRound,
 ) -> Result<CompactionRound, ReadError> {
     let key = Bytes::from_static(COMPACTION_KEY);
-    let value = Bytes::from(round.revision.to_string());
+    let value = Bytes::from(round.newest_revision.to_string());
     let put = Operation::Put(PutRequest { key: key.clone(), value, lease: 0 });
     let txn = TxnRequest::write(Compare::version_equals(key, round.version), put);
     let response: TxnResponse = client.call(TXN, &txn).await.map_err(CallError::into_read_error)?;
@@ -66,12 +66,12 @@ async fn run_compaction_round(
     client.record_revision(revision);
     if !response.succeeded {
         let version = response.current_key_value().map_or(0, |kv| kv.version);
-        return Ok(CompactionRound { version, revision });
+        return Ok(CompactionRound { version, newest_revision: revision });
     }
-    if round.revision > Revision::ZERO {
-        compact(client, shared_watch, round.revision).await?;
+    if round.newest_revision > Revision::ZERO {
+        compact(client, shared_watch, round.newest_revision).await?;
     }
-    Ok(CompactionRound { version: round.version.saturating_add(1), revision })
+    Ok(CompactionRound { version: round.version.saturating_add(1), newest_revision: revision })
 }
 
 /// Compacts to a revision and returns the compaction floor.

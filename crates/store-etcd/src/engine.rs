@@ -133,7 +133,7 @@ impl Store for EtcdStore {
         Box::pin(write::write(&self.shared_state.client, &self.lease_pool, transaction))
     }
 
-    fn watch_in_order(
+    fn watch_with_wake_order(
         &self,
         prefix: Prefix,
         after: Revision,
@@ -169,10 +169,10 @@ impl Store for EtcdStore {
                 while self
                     .shared_state
                     .shared_watch
-                    .complete_through()
+                    .complete_through_revision()
                     .is_none_or(|complete_through| complete_through < revision)
                 {
-                    revision_changed.wait().await?;
+                    revision_changed.wait_for_newer_revision().await?;
                 }
             }
         })

@@ -12,7 +12,7 @@ pub(crate) fn revision_from_etcd(number: i64) -> Revision {
 
 /// Converts a revision to the type of etcd; `None` if it is out of range.
 pub(crate) fn to_etcd_revision(revision: Revision) -> Option<i64> {
-    i64::try_from(revision.number()).ok()
+    i64::try_from(revision.as_u64()).ok()
 }
 
 pub(crate) fn entry_from_etcd(kv: &KeyValue) -> Entry {

@@ -31,7 +31,7 @@ pub(crate) struct EventBatch {
     /// Events whose keys are valid keys of this store. Keys that expire together have the same revision.
     pub(crate) events: Vec<Event>,
     /// The stream has delivered all events up to this revision.
-    pub(crate) complete_through: Revision,
+    pub(crate) complete_through_revision: Revision,
 }
 
 /// The reason why a stream ended.
@@ -63,7 +63,7 @@ impl EventStream {
         Ok(Self {
             watch_stream: messages,
             revision_assembler: RevisionAssembler {
-                complete_through: after,
+                complete_through_revision: after,
                 incomplete_events: Vec::new(),
             },
         })
@@ -101,7 +101,7 @@ impl EventStream {
 
 /// Assembles fragments of watch responses into complete revisions.
 struct RevisionAssembler {
-    complete_through: Revision,
+    complete_through_revision: Revision,
     /// Events of the last revision while more of it may arrive.
     incomplete_events: Vec<WatchEvent>,
 }
@@ -120,7 +120,7 @@ impl RevisionAssembler {
             self.incomplete_events = whole
                 .split_off(whole.partition_point(|e| etcd_conversion::event_revision(e) < last));
         }
-        let before = self.complete_through;
+        let before = self.complete_through_revision;
         let mut complete_through = before;
         let mut events = Vec::new();
         for event in &whole {
@@ -141,8 +141,9 @@ impl RevisionAssembler {
             }
             complete_through = revision;
         }
-        self.complete_through = complete_through;
-        Ok((complete_through > before).then_some(EventBatch { events, complete_through }))
+        self.complete_through_revision = complete_through;
+        Ok((complete_through > before)
+            .then_some(EventBatch { events, complete_through_revision: complete_through }))
     }
 }
 
@@ -198,12 +199,12 @@ mod tests {
     fn told(step: Result<Option<EventBatch>, EventStreamError>) -> Option<(String, u64)> {
         let step = step.unwrap()?;
         let keys: Vec<&str> = step.events.iter().map(|event| event.key.as_str()).collect();
-        Some((keys.join(" "), step.complete_through.number()))
+        Some((keys.join(" "), step.complete_through_revision.as_u64()))
     }
 
     fn after(revision: u64) -> RevisionAssembler {
         RevisionAssembler {
-            complete_through: Revision::new(revision),
+            complete_through_revision: Revision::new(revision),
             incomplete_events: Vec::new(),
         }
     }

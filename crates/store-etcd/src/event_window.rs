@@ -19,11 +19,11 @@ const SEARCH_EVENTS_MAX: usize = 8 * 1024;
 
 /// The events of consecutive revisions up to the newest known one.
 ///
-/// INVARIANT: `events` are all events after `start` up to `complete_through`, in the order of their revisions.
+/// INVARIANT: `events` are all events after `start` up to `complete_through_revision`, in the order of their revisions.
 #[derive(Debug)]
 pub(crate) struct EventWindow {
     start: Revision,
-    complete_through: Revision,
+    complete_through_revision: Revision,
     events: VecDeque<Event>,
     events_bytes: usize,
 }
@@ -34,17 +34,17 @@ pub(crate) struct WindowEvents {
     /// The events under the prefix, in complete revisions.
     pub(crate) events: Vec<Event>,
     /// The search covered all events up to this revision.
-    pub(crate) complete_through: Revision,
+    pub(crate) complete_through_revision: Revision,
     /// Whether the search stopped early.
     pub(crate) is_truncated: bool,
 }
 
 impl EventWindow {
     /// Makes a window without events that starts after a revision.
-    pub(crate) fn empty_at(revision: Revision) -> Self {
+    pub(crate) fn empty_window_at(revision: Revision) -> Self {
         Self {
             start: revision,
-            complete_through: revision,
+            complete_through_revision: revision,
             events: VecDeque::new(),
             events_bytes: 0,
         }
@@ -54,15 +54,15 @@ impl EventWindow {
         self.start
     }
 
-    pub(crate) fn complete_through(&self) -> Revision {
-        self.complete_through
+    pub(crate) fn complete_through_revision(&self) -> Revision {
+        self.complete_through_revision
     }
 
     /// Adds the events of the next revisions and drops the oldest ones beyond the limits.
     pub(crate) fn push(&mut self, events: Vec<Event>, complete_through: Revision) {
         self.events_bytes += events.iter().map(event_bytes).sum::<usize>();
         self.events.extend(events);
-        self.complete_through = complete_through;
+        self.complete_through_revision = complete_through;
         while self.events_bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
             let Some(oldest) = self.events.front() else { return };
             self.drop_events_up_to(oldest.revision);
@@ -71,7 +71,7 @@ impl EventWindow {
 
     /// Drops the events up to a revision.
     pub(crate) fn drop_events_up_to(&mut self, up_to: Revision) {
-        self.start = self.start.max(up_to.min(self.complete_through));
+        self.start = self.start.max(up_to.min(self.complete_through_revision));
         while let Some(event) = self.events.pop_front_if(|event| event.revision <= up_to) {
             self.events_bytes -= event_bytes(&event);
         }
@@ -94,7 +94,11 @@ impl EventWindow {
                 || n_bytes >= BATCH_BYTES_MAX
                 || n_seen >= SEARCH_EVENTS_MAX;
             if is_enough && event.revision > last {
-                return Some(WindowEvents { events, complete_through: last, is_truncated: true });
+                return Some(WindowEvents {
+                    events,
+                    complete_through_revision: last,
+                    is_truncated: true,
+                });
             }
             last = event.revision;
             if prefix.covers_key(&event.key) {
@@ -102,7 +106,11 @@ impl EventWindow {
                 n_bytes += event_bytes(event);
             }
         }
-        Some(WindowEvents { events, complete_through: self.complete_through, is_truncated: false })
+        Some(WindowEvents {
+            events,
+            complete_through_revision: self.complete_through_revision,
+            is_truncated: false,
+        })
     }
 }
 
@@ -131,12 +139,12 @@ mod tests {
     }
 
     fn revisions(found: &WindowEvents) -> Vec<u64> {
-        found.events.iter().map(|event| event.revision.number()).collect()
+        found.events.iter().map(|event| event.revision.as_u64()).collect()
     }
 
     #[test]
     fn a_search_finds_its_prefix_after_its_revision() {
-        let mut window = EventWindow::empty_at(Revision::new(4));
+        let mut window = EventWindow::empty_window_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 0), event("/b/x", 6, 0)], Revision::new(6));
         window.push(vec![event("/a/x", 7, 0), event("/a/y", 7, 0)], Revision::new(9));
         let search = |after| window.find_events_after(&a(), Revision::new(after));
@@ -147,7 +155,7 @@ mod tests {
         for after in [4, 7, 9, 12] {
             let found = search(after).unwrap();
             assert_eq!(
-                (found.complete_through, found.is_truncated),
+                (found.complete_through_revision, found.is_truncated),
                 (Revision::new(9), false),
                 "{after}"
             );
@@ -156,24 +164,24 @@ mod tests {
 
     #[test]
     fn batches_end_between_revisions() {
-        let mut window = EventWindow::empty_at(Revision::new(1));
+        let mut window = EventWindow::empty_window_at(Revision::new(1));
         let n = BATCH_EVENTS_MAX as u64;
         let mut events: Vec<Event> = (2..=n).map(|revision| event("/a/x", revision, 0)).collect();
         events.extend([event("/a/x", n + 1, 0), event("/a/y", n + 1, 0), event("/a/x", n + 2, 0)]);
         window.push(events, Revision::new(n + 2));
         let found = window.find_events_after(&a(), Revision::new(1)).unwrap();
         assert_eq!(
-            (found.events.len(), found.complete_through.number()),
+            (found.events.len(), found.complete_through_revision.as_u64()),
             (BATCH_EVENTS_MAX + 1, n + 1)
         );
         assert!(found.is_truncated);
-        let rest = window.find_events_after(&a(), found.complete_through).unwrap();
+        let rest = window.find_events_after(&a(), found.complete_through_revision).unwrap();
         assert_eq!((revisions(&rest), rest.is_truncated), (vec![n + 2], false));
     }
 
     #[test]
     fn batches_end_at_their_bytes() {
-        let mut window = EventWindow::empty_at(Revision::new(1));
+        let mut window = EventWindow::empty_window_at(Revision::new(1));
         let half = BATCH_BYTES_MAX / 2;
         let events = [("/a/x", half), ("/b/x", 3 * half), ("/a/x", half), ("/a/x", 3 * half)];
         let events = (2..).zip(events).map(|(revision, (key, bytes))| event(key, revision, bytes));
@@ -186,17 +194,17 @@ mod tests {
 
     #[test]
     fn long_searches_yield() {
-        let mut window = EventWindow::empty_at(Revision::new(0));
+        let mut window = EventWindow::empty_window_at(Revision::new(0));
         let n = SEARCH_EVENTS_MAX as u64 + 1;
         let events = (1..=n).map(|revision| event("/b/x", revision, 0)).collect();
         window.push(events, Revision::new(n));
         let found = window.find_events_after(&a(), Revision::ZERO).unwrap();
-        assert_eq!((found.complete_through.number(), found.is_truncated), (n - 1, true));
+        assert_eq!((found.complete_through_revision.as_u64(), found.is_truncated), (n - 1, true));
     }
 
     #[test]
     fn the_oldest_events_are_dropped_above_the_limits() {
-        let mut window = EventWindow::empty_at(Revision::new(0));
+        let mut window = EventWindow::empty_window_at(Revision::new(0));
         let quarter = BYTES_MAX / 4;
         for revision in 1..=3 {
             window.push(vec![event("/a/x", revision, quarter)], Revision::new(revision));
@@ -205,7 +213,7 @@ mod tests {
         window.push(vec![event("/a/x", 4, quarter)], Revision::new(4));
         assert_eq!((window.start(), window.events.len()), (Revision::new(1), 3));
         let small = |revision: usize| event("/a/x", revision as u64, 0);
-        let mut window = EventWindow::empty_at(Revision::new(0));
+        let mut window = EventWindow::empty_window_at(Revision::new(0));
         window.push((1..=EVENTS_MAX).map(small).collect(), Revision::new(EVENTS_MAX as u64));
         assert_eq!(window.start(), Revision::ZERO);
         window.push(vec![small(EVENTS_MAX + 1)], Revision::new(EVENTS_MAX as u64 + 1));
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn forgetting_moves_the_start_but_not_past_the_end() {
-        let mut window = EventWindow::empty_at(Revision::new(4));
+        let mut window = EventWindow::empty_window_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 9), event("/a/x", 6, 9)], Revision::new(6));
         window.drop_events_up_to(Revision::new(5));
         assert_eq!(window.find_events_after(&a(), Revision::new(4)), None);

@@ -58,8 +58,13 @@ pub(crate) async fn check_format_version(
         return check_format_value(key, &entry.value);
     }
     let value = Bytes::from(FORMAT_VERSION.to_string());
-    let put =
-        Put { key: key.clone(), value, expect: Expect::Absent, ttl: None, shared_revision: None };
+    let put = Put {
+        key: key.clone(),
+        value,
+        expect: Expect::Absent,
+        ttl: None,
+        key_group_revision: None,
+    };
     match store.put(put).await {
         Ok(_) => Ok(()),
         // Another server has started at the same time.

@@ -13,11 +13,12 @@ use crate::client::Client;
 use crate::etcd_messages::{LeaseGrantRequest, LeaseGrantResponse};
 use crate::member::LEASE_GRANT;
 
-/// A key may live longer by this fraction (1/20) of its time, to share a lease.
+/// A key may live longer by this fraction (1/20) of its time to live, so that it can share a lease.
 const SHARING_WINDOW_DIVISOR: u32 = 20;
-/// Minimum of that extra time: a heartbeat every second must not need a new lease each time.
+/// Minimum of the extra time that a key may live: a heartbeat every second must not need a new lease each
+/// time.
 const SHARING_WINDOW_MIN: Duration = Duration::from_secs(1);
-/// Maximum of that extra time.
+/// Maximum of the extra time that a key may live.
 const SHARING_WINDOW_MAX: Duration = Duration::from_secs(60);
 /// Maximum keys per lease, because etcd deletes them in one transaction.
 const KEYS_PER_LEASE_MAX: u32 = 1000;

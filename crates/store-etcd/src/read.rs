@@ -56,7 +56,7 @@ pub(crate) async fn list(
     let (start, range_end) = range_bounds(prefix, &request.from);
     let bytes_max = request.page_bytes_max.map_or(usize::MAX, NonZeroUsize::get);
     let n_keys = FIRST_ROUND_KEYS.min(bytes_max.div_ceil(FIRST_ROUND_VALUE_BYTES));
-    let mut rounds = ListRounds { start, range_end, at: request.at, round_keys: n_keys };
+    let mut rounds = ListRounds { start, range_end, at: request.at, round_keys_max: n_keys };
     let mut items: Vec<Item> = Vec::new();
     // The counts include keys that are not valid keys of this store, which the page leaves out.
     let (mut n_read, mut bytes, mut bytes_left) = (0_usize, 0_usize, bytes_max);
@@ -97,7 +97,7 @@ struct ListRounds {
     start: Bytes,
     range_end: Bytes,
     at: At,
-    round_keys: usize,
+    round_keys_max: usize,
 }
 
 impl ListRounds {
@@ -108,7 +108,7 @@ impl ListRounds {
         n_max: usize,
     ) -> Result<(RangeResponse, Revision), ReadError> {
         loop {
-            let n_keys = self.round_keys.min(n_max);
+            let n_keys = self.round_keys_max.min(n_max);
             let range = RangeRequest {
                 key: self.start.clone(),
                 range_end: self.range_end.clone(),
@@ -118,7 +118,7 @@ impl ListRounds {
             match read_range_at(client, RANGE, range, self.at).await {
                 Ok(answer) => return Ok(answer),
                 Err(ListRoundError::Read(error)) => return Err(error),
-                Err(ListRoundError::TooLarge) if n_keys > 1 => self.round_keys = n_keys / 2,
+                Err(ListRoundError::TooLarge) if n_keys > 1 => self.round_keys_max = n_keys / 2,
                 Err(ListRoundError::TooLarge) => {
                     return Err(CallError::ResponseTooLarge.into_read_error());
                 }
@@ -136,7 +136,7 @@ impl ListRounds {
     ) {
         self.start = first_key_after(&last.key);
         self.at = At::Exactly(revision);
-        self.round_keys = (round_bytes / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
+        self.round_keys_max = (round_bytes / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
     }
 }
 
@@ -195,7 +195,7 @@ pub(crate) async fn future_revision_error(client: &Client, requested: Revision) 
     match read_current_revision(client).await {
         // The revision exists now, but did not when etcd answered.
         Ok(current) if current >= requested => {
-            let current = Revision::new(requested.number().saturating_sub(1));
+            let current = Revision::new(requested.as_u64().saturating_sub(1));
             ReadError::Future { requested, current }
         }
         Ok(current) => ReadError::Future { requested, current },
@@ -259,7 +259,8 @@ pub(crate) async fn check_prefix_unused(
     prefix: &Prefix,
 ) -> Result<(), PrefixInUse> {
     let (start, range_end) = range_bounds(prefix, &Bound::Unbounded);
-    let mut rounds = ListRounds { start, range_end, at: At::Newest, round_keys: FIRST_ROUND_KEYS };
+    let mut rounds =
+        ListRounds { start, range_end, at: At::Newest, round_keys_max: FIRST_ROUND_KEYS };
     loop {
         let (response, revision) = rounds.next(client, usize::MAX).await?;
         if let Some(kv) = response.kvs.iter().find(|kv| kv.value.starts_with(KUBERNETES_MAGIC)) {
@@ -329,14 +330,14 @@ mod tests {
             start: Bytes::new(),
             range_end: Bytes::new(),
             at: At::Newest,
-            round_keys: 1,
+            round_keys_max: 1,
         };
         let last = KeyValue { key: "/a/b".into(), ..KeyValue::default() };
         for (bytes_per_key, n_keys) in
             [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES_TARGET * 2, 1)]
         {
             rounds.continue_after_key(&last, Revision::new(7), bytes_per_key, ROUND_BYTES_TARGET);
-            assert_eq!((rounds.round_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
+            assert_eq!((rounds.round_keys_max, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
         }
         assert_eq!(rounds.start, "/a/b\0");
     }

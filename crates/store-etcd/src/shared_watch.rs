@@ -16,8 +16,8 @@ use crate::read;
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// A member that sends no events for this long, although newer revisions are known, is abandoned.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
-/// Maximum of that time, which doubles with each attempt: a member may have to read a long history from disk
-/// first.
+/// Maximum of the allowed silence, which doubles with each attempt: a member may have to read a long
+/// history from disk first.
 const SILENCE_MAX: Duration = Duration::from_secs(16);
 /// Interval of the check for silence.
 const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -68,8 +68,8 @@ impl SharedWatch {
     }
 
     /// The last revision in the window.
-    pub(crate) fn complete_through(&self) -> Option<Revision> {
-        self.lock_window().as_ref().map(EventWindow::complete_through)
+    pub(crate) fn complete_through_revision(&self) -> Option<Revision> {
+        self.lock_window().as_ref().map(EventWindow::complete_through_revision)
     }
 
     /// Drops events before a compaction floor, so that watches that need them end.
@@ -80,7 +80,7 @@ impl SharedWatch {
     }
 
     fn push(&self, step: EventBatch) {
-        let EventBatch { events, complete_through } = step;
+        let EventBatch { events, complete_through_revision: complete_through } = step;
         let mut window = self.lock_window();
         if let Some(window) = window.as_mut() {
             // Clones share their bytes; they are needed because watches are notified after the window is unlocked.
@@ -93,7 +93,7 @@ impl SharedWatch {
 
     /// Restarts the window after a revision. Watches further behind notice when they read from etcd.
     fn restart_window_after(&self, after: Revision) {
-        *self.lock_window() = Some(EventWindow::empty_at(after));
+        *self.lock_window() = Some(EventWindow::empty_window_at(after));
         self.watch_notifier.notify_all_watches(after);
     }
 
@@ -106,14 +106,14 @@ impl SharedWatch {
         let mut retry_pause = RETRY_PAUSE_MIN;
         let mut silence_max = SILENCE_MIN;
         loop {
-            let before = self.complete_through();
+            let before = self.complete_through_revision();
             match self.follow_events(client, &mut silence_max).await {
                 EventStreamError::Compacted { floor } => self.restart_window_after(floor),
                 EventStreamError::Broken(_) if client.is_closed() => return,
                 // This task does not log the cause, because requests that fail at the same time report it.
                 EventStreamError::Broken(_) => {}
             }
-            retry_pause = if self.complete_through() > before {
+            retry_pause = if self.complete_through_revision() > before {
                 RETRY_PAUSE_MIN
             } else {
                 (retry_pause * 2).min(RETRY_PAUSE_MAX)
@@ -122,13 +122,14 @@ impl SharedWatch {
         }
     }
 
-    /// Follows until an error. `silence_max` is the time that a member may be silent.
+    /// Adds the events of the cluster to the window until an error. `silence_max` is the time that a member
+    /// may be silent.
     async fn follow_events(&self, client: &Client, silence_max: &mut Duration) -> EventStreamError {
-        let after = match self.complete_through() {
+        let after = match self.complete_through_revision() {
             Some(complete_through) => complete_through,
             None => match read::read_current_revision(client).await {
                 Ok(current) => {
-                    let back = current.number().saturating_sub(STARTUP_HISTORY_REVISIONS);
+                    let back = current.as_u64().saturating_sub(STARTUP_HISTORY_REVISIONS);
                     let after = Revision::new(back).max(Revision::FIRST);
                     self.restart_window_after(after);
                     after
@@ -151,14 +152,14 @@ impl SharedWatch {
                     Ok(step) => {
                         behind_since = None;
                         *silence_max = SILENCE_MIN;
-                        client.record_revision(step.complete_through);
+                        client.record_revision(step.complete_through_revision);
                         self.push(step);
                     }
                     Err(error) => return error,
                 },
-                _ = progress.tick() => self.watch_notifier.notify_all_watches(self.complete_through().unwrap_or_default()),
+                _ = progress.tick() => self.watch_notifier.notify_all_watches(self.complete_through_revision().unwrap_or_default()),
                 _ = silence.tick() => {
-                    if client.newest_revision() <= self.complete_through().unwrap_or_default() {
+                    if client.newest_revision() <= self.complete_through_revision().unwrap_or_default() {
                         behind_since = None;
                     } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *silence_max {
                         *silence_max = (*silence_max * 2).min(SILENCE_MAX);

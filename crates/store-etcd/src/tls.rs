@@ -21,7 +21,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use x509_verify::{Certificate, OldVersionError, Roots, RootsCheck, ServerVerifier};
+use x509_verify::{Certificate, OldVersionError, Roots, ServerVerifier, TrustedRootsCheck};
 
 use crate::options::ClientCertificateFiles;
 
@@ -85,7 +85,8 @@ impl TlsFiles {
         if roots.is_empty() {
             return Err(missing_pem_error(&self.ca_file, "certificate"));
         }
-        let verifier = ServerVerifier::new(RootsCheck::new(Arc::new(roots)), Arc::clone(&provider));
+        let verifier =
+            ServerVerifier::new(TrustedRootsCheck::new(Arc::new(roots)), Arc::clone(&provider));
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsFilesError::Identity)?

@@ -29,12 +29,12 @@ pub(crate) struct EtcdWatch {
     shared_state: Arc<SharedState>,
     prefix: Prefix,
     /// Everything up to this revision was delivered, is in `pending_events`, or is not under the prefix.
-    delivered_through: Revision,
+    delivered_through_revision: Revision,
     /// Events read from etcd but not delivered, because the caller dropped the future.
     pending_events: Vec<Event>,
-    revision_changed: RevisionSignal,
+    revision_signal: RevisionSignal,
     /// The error that ended the watch.
-    end_error: Option<WatchError>,
+    watch_end_error: Option<WatchError>,
     _slot: WatchSlot,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Debug for EtcdWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdWatch")
             .field("prefix", &self.prefix)
-            .field("after", &self.delivered_through)
+            .field("after", &self.delivered_through_revision)
             .finish_non_exhaustive()
     }
 }
@@ -66,10 +66,10 @@ impl EtcdWatch {
         Ok(Self {
             shared_state,
             prefix,
-            delivered_through: after,
+            delivered_through_revision: after,
             pending_events: Vec::new(),
-            revision_changed,
-            end_error: None,
+            revision_signal: revision_changed,
+            watch_end_error: None,
             _slot: slot,
         })
     }
@@ -83,26 +83,26 @@ impl EtcdWatch {
                 return Ok(self.take_batch());
             }
             // Reset the channel before reading the window, so that no event is missed.
-            self.revision_changed.mark_seen();
+            self.revision_signal.mark_current_revision_seen();
             match self
                 .shared_state
                 .shared_watch
-                .find_events_after(&self.prefix, self.delivered_through)
+                .find_events_after(&self.prefix, self.delivered_through_revision)
             {
                 WindowSearchResult::Events(WindowEvents {
                     events,
-                    complete_through,
+                    complete_through_revision: complete_through,
                     is_truncated,
-                }) if complete_through > self.delivered_through => {
-                    self.delivered_through = complete_through;
+                }) if complete_through > self.delivered_through_revision => {
+                    self.delivered_through_revision = complete_through;
                     if events.is_empty() && is_truncated {
                         tokio::task::yield_now().await;
                         continue;
                     }
-                    return Ok(WatchBatch { events, complete_through });
+                    return Ok(WatchBatch { events, complete_through_revision: complete_through });
                 }
                 WindowSearchResult::Events(_) | WindowSearchResult::NotReady => {
-                    self.revision_changed.wait().await?;
+                    self.revision_signal.wait_for_newer_revision().await?;
                 }
                 WindowSearchResult::Behind => match self.catch_up_from_etcd().await {
                     Ok(()) => return Ok(self.take_batch()),
@@ -120,7 +120,7 @@ impl EtcdWatch {
     fn take_batch(&mut self) -> WatchBatch {
         WatchBatch {
             events: std::mem::take(&mut self.pending_events),
-            complete_through: self.delivered_through,
+            complete_through_revision: self.delivered_through_revision,
         }
     }
 
@@ -132,16 +132,17 @@ impl EtcdWatch {
             .acquire()
             .await
             .map_err(|_| Unavailable::store_closed())?;
-        let mut events = EventStream::open(&shared_state.client, self.delivered_through).await?;
+        let mut events =
+            EventStream::open(&shared_state.client, self.delivered_through_revision).await?;
         while self.pending_events.len() < BATCH_EVENTS_MAX
             && self.pending_events.iter().map(event_bytes).sum::<usize>() < BATCH_BYTES_MAX
-            && !shared_state.shared_watch.has_all_events_after(self.delivered_through)
+            && !shared_state.shared_watch.has_all_events_after(self.delivered_through_revision)
         {
             let Ok(step) = timeout(SILENCE_MAX, events.next()).await else {
                 return Err(events.abandon_member());
             };
             let step = step?;
-            self.delivered_through = step.complete_through;
+            self.delivered_through_revision = step.complete_through_revision;
             self.pending_events
                 .extend(step.events.into_iter().filter(|e| self.prefix.covers_key(&e.key)));
         }
@@ -153,19 +154,19 @@ impl EtcdWatch {
         let floor = event_stream::find_compaction_floor(&self.shared_state.client)
             .await
             .unwrap_or(known)
-            .max(self.delivered_through.next());
-        WatchError::Compacted { after: self.delivered_through, floor }
+            .max(self.delivered_through_revision.next());
+        WatchError::Compacted { after: self.delivered_through_revision, floor }
     }
 }
 
 impl Watch for EtcdWatch {
     fn next(&mut self) -> StoreFuture<'_, Result<WatchBatch, WatchError>> {
         Box::pin(async move {
-            if let Some(end) = &self.end_error {
+            if let Some(end) = &self.watch_end_error {
                 return Err(end.clone());
             }
             let result = self.next_batch().await;
-            self.end_error = result.as_ref().err().cloned();
+            self.watch_end_error = result.as_ref().err().cloned();
             result
         })
     }

@@ -62,7 +62,7 @@ pub enum WriteError {
         current: Option<Entry>,
     },
     /// The key matches, but a condition on another key failed: a
-    /// [`Condition`](crate::Condition) or a [`SharedRevision`](crate::SharedRevision).
+    /// [`Condition`](crate::Condition) or a [`KeyGroupRevisionAction`](crate::KeyGroupRevisionAction).
     #[error("`{key}`, which the write depends on, has changed")]
     ConditionFailed {
         /// The key of the failed condition.

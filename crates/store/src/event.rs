@@ -59,5 +59,5 @@ pub struct WatchBatch {
     pub events: Vec<Event>,
     /// After these events the watch has delivered everything up to this revision. It never decreases and
     /// is never less than the last event.
-    pub complete_through: Revision,
+    pub complete_through_revision: Revision,
 }

@@ -30,4 +30,4 @@ pub use status::{Alarm, StoreStatus, Usage};
 pub use store::{PROGRESS_SECONDS_MAX, Store, StoreFuture, Watch};
 pub use transaction::{AdditionalWrite, Condition, Transaction, WriteContent};
 pub use watch_notifier::{RevisionSignal, WATCHES_MAX, WakeOrder, WatchNotifier, WatchSlot};
-pub use write::{Delete, Expect, Put, SharedRevision};
+pub use write::{Delete, Expect, KeyGroupRevisionAction, Put};

@@ -10,8 +10,8 @@ use std::fmt;
 pub struct Revision(u64);
 
 impl Revision {
-    /// Before every state: a watch after it delivers the whole history, and every state is new enough for a
-    /// read that is not older than it.
+    /// The revision before every state. A watch after it delivers the whole history, and a read that must
+    /// not be older than it accepts every state.
     pub const ZERO: Self = Self(0);
 
     /// The revision of an empty store, as in etcd. It is not zero because a list of an empty store must have
@@ -26,7 +26,7 @@ impl Revision {
 
     /// Returns the revision as a number.
     #[must_use]
-    pub const fn number(self) -> u64 {
+    pub const fn as_u64(self) -> u64 {
         self.0
     }
 

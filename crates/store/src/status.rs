@@ -36,7 +36,7 @@ pub struct StoreStatus {
     pub is_read_only: bool,
     /// Failed maintenance that the store retries and that blocks no request, such as moving history to a
     /// file. For the operator: it may name files.
-    pub failed_maintenance: Option<Arc<str>>,
+    pub maintenance_failure_text: Option<Arc<str>>,
     /// Space usage; `None` for an external store such as etcd.
     pub usage: Option<Usage>,
 }

@@ -25,7 +25,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// - An operation whose future is dropped has either not happened or happened whole.
 ///
 /// A write changes one object. A [`Transaction`] adds conditions on other keys, and writes of keys that
-/// hold no object, such as a [`SharedRevision`](crate::SharedRevision) or a reservation.
+/// hold no object, such as a [`KeyGroupRevisionAction`](crate::KeyGroupRevisionAction) or a reservation.
 pub trait Store: Send + Sync + 'static {
     /// Reads one key in the given state.
     fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<GetResult, ReadError>>;
@@ -62,11 +62,11 @@ pub trait Store: Send + Sync + 'static {
         prefix: Prefix,
         after: Revision,
     ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
-        self.watch_in_order(prefix, after, WakeOrder::AtOnce)
+        self.watch_with_wake_order(prefix, after, WakeOrder::AtOnce)
     }
 
     /// Like [`watch`](Self::watch), with a choice of when the watch is woken.
-    fn watch_in_order(
+    fn watch_with_wake_order(
         &self,
         prefix: Prefix,
         after: Revision,

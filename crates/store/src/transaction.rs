@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Delete, Expect, Key, Put, Revision, SharedRevision};
+use crate::{Delete, Expect, Key, KeyGroupRevisionAction, Put, Revision};
 
 /// A write of one key together with conditions on other keys and writes of other keys. Everything
 /// happens in one revision, or nothing does.
@@ -71,8 +71,8 @@ impl Transaction {
         self
     }
 
-    /// Adds a write of another key, with a condition if there is an expectation. For the main key it only
-    /// adds the condition.
+    /// Adds a write of another key, on the condition `expect` if it is given. If `key` is the main key,
+    /// this only adds the condition.
     #[must_use]
     pub fn add_put(mut self, key: Key, value: Bytes, expect: Option<Expect>) -> Self {
         self.set_additional_write(&key, Some(value));
@@ -82,8 +82,8 @@ impl Transaction {
         }
     }
 
-    /// Adds a delete of another key, on the condition that this revision wrote it. For the main key it only
-    /// adds the condition.
+    /// Adds a delete of another key, on the condition that revision `at` wrote it. If `key` is the main
+    /// key, this only adds the condition.
     #[must_use]
     pub fn add_delete(mut self, key: Key, at: Revision) -> Self {
         self.set_additional_write(&key, None);
@@ -167,10 +167,14 @@ impl Transaction {
         }
     }
 
-    fn with_shared_revision(self, shared_revision: Option<SharedRevision>) -> Self {
-        match shared_revision {
-            Some(SharedRevision::Bump { key, expect }) => self.add_put(key, Bytes::new(), expect),
-            Some(SharedRevision::Unchanged { key, expect }) => self.add_condition(key, expect),
+    fn with_key_group_revision(self, key_group_revision: Option<KeyGroupRevisionAction>) -> Self {
+        match key_group_revision {
+            Some(KeyGroupRevisionAction::Bump { key, expect }) => {
+                self.add_put(key, Bytes::new(), expect)
+            }
+            Some(KeyGroupRevisionAction::Unchanged { key, expect }) => {
+                self.add_condition(key, expect)
+            }
             None => self,
         }
     }
@@ -178,16 +182,16 @@ impl Transaction {
 
 impl From<Put> for Transaction {
     fn from(put: Put) -> Self {
-        let Put { key, value, expect, ttl, shared_revision } = put;
+        let Put { key, value, expect, ttl, key_group_revision } = put;
         let content = Some(WriteContent { value, ttl });
-        Self::new(key, expect, content).with_shared_revision(shared_revision)
+        Self::new(key, expect, content).with_key_group_revision(key_group_revision)
     }
 }
 
 impl From<Delete> for Transaction {
     fn from(delete: Delete) -> Self {
-        let Delete { key, expect, shared_revision } = delete;
-        Self::new(key, expect, None).with_shared_revision(shared_revision)
+        let Delete { key, expect, key_group_revision } = delete;
+        Self::new(key, expect, None).with_key_group_revision(key_group_revision)
     }
 }
 
@@ -241,7 +245,7 @@ mod tests {
 
     fn put() -> Transaction {
         let value = Bytes::from_static(b"secret");
-        Put { key: key("/a"), value, expect: Expect::Absent, ttl: None, shared_revision: None }
+        Put { key: key("/a"), value, expect: Expect::Absent, ttl: None, key_group_revision: None }
             .into()
     }
 

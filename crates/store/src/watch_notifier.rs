@@ -9,68 +9,70 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::wake_group::{GroupMember, WakeGroup};
+use crate::wake_group::{WakeGroup, WakeGroupMember};
 use crate::{Key, Revision, Unavailable};
 
 /// The most watches that a store serves at once. Each takes a few hundred bytes.
 pub const WATCHES_MAX: usize = 100_000;
 
-/// The wake-ups of each watched prefix, and the number of open watches.
+/// Wakes the watches of each prefix after a write, and counts the open watches.
 #[derive(Debug)]
 pub struct WatchNotifier {
     /// `None` after the store was closed.
-    wakes_by_prefix: Mutex<Option<HashMap<Box<str>, PrefixWakes>>>,
+    wakeups_by_prefix: Mutex<Option<HashMap<Box<str>, PrefixWakeups>>>,
     n_watches: Arc<AtomicUsize>,
 }
 
-/// The wake-ups of one prefix.
+/// The channels that wake the watches of one prefix.
 #[derive(Debug)]
-struct PrefixWakes {
-    at_once: watch::Sender<Revision>,
-    in_group: Arc<WakeGroup>,
+struct PrefixWakeups {
+    immediate_sender: watch::Sender<Revision>,
+    wake_group: Arc<WakeGroup>,
 }
 
 /// When a watch is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeOrder {
-    /// With the write, before all others: for the few watches that writes wait for.
+    /// The write itself wakes the watch, before it wakes any group: for the few watches that writes wait
+    /// for.
     AtOnce,
-    /// A few at a time, so that other tasks run in between: for watches of which there may be thousands.
+    /// A task wakes the watches a few at a time, so that other tasks run in between: for watches of which
+    /// there may be thousands.
     InGroup,
 }
 
 /// Wakes one watch when there is a newer revision.
 #[derive(Debug)]
-pub struct RevisionSignal(SignalKind);
+pub struct RevisionSignal(RevisionSignalKind);
 
 #[derive(Debug)]
-enum SignalKind {
+enum RevisionSignalKind {
     AtOnce(watch::Receiver<Revision>),
-    InGroup(GroupMember),
+    InGroup(WakeGroupMember),
 }
 
 impl RevisionSignal {
-    /// Waits until there is a newer revision than at the last call of [`mark_seen`](Self::mark_seen).
+    /// Waits until there is a newer revision than at the last call of [`mark_current_revision_seen`](Self::mark_current_revision_seen).
     ///
     /// # Errors
     /// The store was closed.
-    pub async fn wait(&mut self) -> Result<(), Unavailable> {
+    pub async fn wait_for_newer_revision(&mut self) -> Result<(), Unavailable> {
         match &mut self.0 {
-            SignalKind::AtOnce(receiver) => {
+            RevisionSignalKind::AtOnce(receiver) => {
                 receiver.changed().await.map_err(|_| Unavailable::store_closed())
             }
-            SignalKind::InGroup(member) => {
-                member.wait().await.map_err(|_| Unavailable::store_closed())
+            RevisionSignalKind::InGroup(member) => {
+                member.wait_for_turn().await.map_err(|_| Unavailable::store_closed())
             }
         }
     }
 
-    /// Forgets the revisions that were signalled so far. A watch calls this before it reads its events, so that it
-    /// misses none.
-    pub fn mark_seen(&mut self) {
+    /// Marks all revisions up to now as seen. A watch calls this before it reads its events, so that a
+    /// write during the read wakes it again.
+    pub fn mark_current_revision_seen(&mut self) {
         match &mut self.0 {
-            SignalKind::AtOnce(receiver) => receiver.mark_unchanged(),
-            SignalKind::InGroup(member) => member.mark_seen(),
+            RevisionSignalKind::AtOnce(receiver) => receiver.mark_unchanged(),
+            RevisionSignalKind::InGroup(member) => member.discard_turn(),
         }
     }
 }
@@ -87,7 +89,7 @@ impl Drop for WatchSlot {
 
 impl Default for WatchNotifier {
     fn default() -> Self {
-        Self { wakes_by_prefix: Mutex::new(Some(HashMap::new())), n_watches: Arc::default() }
+        Self { wakeups_by_prefix: Mutex::new(Some(HashMap::new())), n_watches: Arc::default() }
     }
 }
 
@@ -108,19 +110,19 @@ impl WatchNotifier {
 
     /// Subscribes to writes under a prefix; `None` if the store is closed.
     pub fn subscribe_to_prefix(&self, prefix: &str, order: WakeOrder) -> Option<RevisionSignal> {
-        let mut wakes_by_prefix = self.lock();
-        let wakes_by_prefix = wakes_by_prefix.as_mut()?;
-        let signal = |wakes: &PrefixWakes| match order {
-            WakeOrder::AtOnce => SignalKind::AtOnce(wakes.at_once.subscribe()),
-            WakeOrder::InGroup => SignalKind::InGroup(wakes.in_group.join()),
+        let mut wakeups_by_prefix = self.lock();
+        let wakeups_by_prefix = wakeups_by_prefix.as_mut()?;
+        let signal = |wakes: &PrefixWakeups| match order {
+            WakeOrder::AtOnce => RevisionSignalKind::AtOnce(wakes.immediate_sender.subscribe()),
+            WakeOrder::InGroup => RevisionSignalKind::InGroup(wakes.wake_group.join_group()),
         };
-        if let Some(wakes) = wakes_by_prefix.get(prefix) {
+        if let Some(wakes) = wakeups_by_prefix.get(prefix) {
             return Some(RevisionSignal(signal(wakes)));
         }
-        let (at_once, _) = watch::channel(Revision::ZERO);
-        let wakes = PrefixWakes { at_once, in_group: Arc::default() };
+        let (immediate_sender, _) = watch::channel(Revision::ZERO);
+        let wakes = PrefixWakeups { immediate_sender, wake_group: Arc::default() };
         let signal = signal(&wakes);
-        wakes_by_prefix.insert(prefix.into(), wakes);
+        wakeups_by_prefix.insert(prefix.into(), wakes);
         Some(RevisionSignal(signal))
     }
 
@@ -129,48 +131,49 @@ impl WatchNotifier {
         &self,
         written: impl IntoIterator<Item = (&'k Key, Revision)>,
     ) {
-        let wakes_by_prefix = self.lock();
-        let Some(wakes_by_prefix) =
-            wakes_by_prefix.as_ref().filter(|wakes_by_prefix| !wakes_by_prefix.is_empty())
+        let wakeups_by_prefix = self.lock();
+        let Some(wakeups_by_prefix) =
+            wakeups_by_prefix.as_ref().filter(|wakeups_by_prefix| !wakeups_by_prefix.is_empty())
         else {
             return;
         };
         for (key, revision) in written {
-            for wakes in key.prefixes().filter_map(|prefix| wakes_by_prefix.get(prefix)) {
-                wakes.raise(revision);
+            for wakes in key.prefixes().filter_map(|prefix| wakeups_by_prefix.get(prefix)) {
+                wakes.notify_of_revision(revision);
             }
         }
     }
 
     /// Wakes every watch that has not seen this revision, and drops prefixes without a watch.
     pub fn notify_all_watches(&self, revision: Revision) {
-        let mut wakes_by_prefix = self.lock();
-        if let Some(wakes_by_prefix) = wakes_by_prefix.as_mut() {
-            wakes_by_prefix
-                .retain(|_, wakes| !wakes.at_once.is_closed() || !wakes.in_group.is_empty());
-            wakes_by_prefix.values().for_each(|wakes| wakes.raise(revision));
+        let mut wakeups_by_prefix = self.lock();
+        if let Some(wakeups_by_prefix) = wakeups_by_prefix.as_mut() {
+            wakeups_by_prefix.retain(|_, wakes| {
+                !wakes.immediate_sender.is_closed() || !wakes.wake_group.is_empty()
+            });
+            wakeups_by_prefix.values().for_each(|wakes| wakes.notify_of_revision(revision));
         }
     }
 
     /// Ends all waits, so that every watch wakes up and ends.
     pub fn close(&self) {
         let closed = self.lock().take();
-        closed.into_iter().flatten().for_each(|(_, wakes)| wakes.in_group.close());
+        closed.into_iter().flatten().for_each(|(_, wakes)| wakes.wake_group.close());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<HashMap<Box<str>, PrefixWakes>>> {
-        self.wakes_by_prefix.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<Box<str>, PrefixWakeups>>> {
+        self.wakeups_by_prefix.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PrefixWakes {
-    fn raise(&self, revision: Revision) {
-        self.at_once.send_if_modified(|known| {
+impl PrefixWakeups {
+    fn notify_of_revision(&self, revision: Revision) {
+        self.immediate_sender.send_if_modified(|known| {
             let is_newer = *known < revision;
             *known = revision.max(*known);
             is_newer
         });
-        self.in_group.raise(revision);
+        self.wake_group.wake_members_at_revision(revision);
     }
 }
 
@@ -183,7 +186,9 @@ mod tests {
     }
 
     async fn is_woken(signal: &mut RevisionSignal) -> bool {
-        tokio::time::timeout(std::time::Duration::from_millis(5), signal.wait()).await.is_ok()
+        tokio::time::timeout(std::time::Duration::from_millis(5), signal.wait_for_newer_revision())
+            .await
+            .is_ok()
     }
 
     #[tokio::test]
@@ -194,14 +199,15 @@ mod tests {
             let mut far = notifier.subscribe_to_prefix("/b/", order).unwrap();
             notifier.notify_watches_of_keys([(&key("/a/x"), Revision::new(7))]);
             assert!(is_woken(&mut near).await && !is_woken(&mut far).await);
-            near.mark_seen();
+            near.mark_current_revision_seen();
             notifier.notify_watches_of_keys([(&key("/a/x"), Revision::new(5))]);
             assert!(!is_woken(&mut near).await, "an older revision is no news");
             notifier.notify_all_watches(Revision::new(8));
             assert!(is_woken(&mut near).await && is_woken(&mut far).await);
             notifier.close();
             assert!(
-                notifier.subscribe_to_prefix("/a/", order).is_none() && far.wait().await.is_err()
+                notifier.subscribe_to_prefix("/a/", order).is_none()
+                    && far.wait_for_newer_revision().await.is_err()
             );
         }
     }

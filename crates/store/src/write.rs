@@ -16,10 +16,10 @@ pub enum Expect {
     At(Revision),
 }
 
-/// How a write uses a shared revision. A shared revision is a key whose `mod_rev` is the revision of the last
-/// write to a group of keys.
+/// How a write uses the revision key of a group of keys. The revision key is a key whose `mod_rev` is the
+/// revision of the last write to any key of the group.
 ///
-/// It answers "has any key of the group changed since?" by one read instead of a list. The protocol:
+/// One read of it answers "has any key of the group changed since?", without a list. The protocol:
 ///
 /// 1. Every write to a key of the group bumps the same shared revision.
 /// 2. A reader reads the shared revision, then the keys of the group.
@@ -27,20 +27,21 @@ pub enum Expect {
 ///    group was written since step 2.
 ///
 /// A write and the bump are one [`Transaction`](crate::Transaction): both happen or neither does. A bump
-/// writes an empty value, which creates the key if needed and removes a time to live. Watches deliver it
-/// as a write of that key. Keys that expire bump no shared revision.
+/// writes an empty value to the revision key, which creates the key if needed and removes a time to live.
+/// Watches deliver it as a write of that key. A key that expires bumps no revision key.
 ///
-/// A write may name its own key. Then the write itself is the bump, and nothing else is written.
+/// A write may name its own key as the revision key. Then the write itself is the bump, and nothing else is
+/// written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SharedRevision {
-    /// The write bumps the shared revision.
+pub enum KeyGroupRevisionAction {
+    /// The write bumps the revision key.
     Bump {
         /// The key of the shared revision.
         key: Key,
-        /// The expected state of the shared revision; `None` accepts any.
+        /// The expected state of the revision key; `None` accepts any state.
         expect: Option<Expect>,
     },
-    /// The write requires that the shared revision is unchanged.
+    /// The write requires that the revision key is unchanged.
     Unchanged {
         /// The key of the shared revision.
         key: Key,
@@ -63,7 +64,7 @@ pub struct Put {
     /// version without a time to live stays until it is deleted, even if the previous version had one.
     pub ttl: Option<Duration>,
     /// A shared revision that the write bumps or requires unchanged.
-    pub shared_revision: Option<SharedRevision>,
+    pub key_group_revision: Option<KeyGroupRevisionAction>,
 }
 
 /// The deletion of one key.
@@ -74,13 +75,13 @@ pub struct Delete {
     /// The expected state of the key.
     pub expect: Expect,
     /// A shared revision that the write bumps or requires unchanged.
-    pub shared_revision: Option<SharedRevision>,
+    pub key_group_revision: Option<KeyGroupRevisionAction>,
 }
 
 /// Prints the length of the value, not the value.
 impl fmt::Debug for Put {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, value, expect, ttl, shared_revision } = self;
+        let Self { key, value, expect, ttl, key_group_revision: shared_revision } = self;
         f.debug_struct("Put")
             .field("key", key)
             .field("value", &format_args!("{} bytes", value.len()))

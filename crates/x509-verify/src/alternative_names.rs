@@ -2,10 +2,10 @@
 
 use crate::der::{self, DerReader, DerTag};
 
-pub(crate) const EMAIL: DerTag = DerTag::primitive_context(1);
-pub(crate) const DNS: DerTag = DerTag::primitive_context(2);
-pub(crate) const URI: DerTag = DerTag::primitive_context(6);
-pub(crate) const IP: DerTag = DerTag::primitive_context(7);
+pub(crate) const EMAIL: DerTag = DerTag::primitive_context_tag(1);
+pub(crate) const DNS: DerTag = DerTag::primitive_context_tag(2);
+pub(crate) const URI: DerTag = DerTag::primitive_context_tag(6);
+pub(crate) const IP: DerTag = DerTag::primitive_context_tag(7);
 
 /// The alternative names to which name constraints apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub struct OldVersionError {
 #[derive(Debug, Clone)]
 pub struct Certificate {
     pub(crate) der: CertificateDer<'static>,
-    /// The version, from 1.
+    /// The version of the X.509 format: 1, 2 or 3.
     pub(crate) version: u8,
     /// The DER encoding of the issuer. Names are compared byte by byte.
     pub(crate) issuer: Vec<u8>,
@@ -47,7 +47,7 @@ pub struct Certificate {
 pub(crate) struct Extensions {
     pub(crate) basic_constraints: Option<BasicConstraints>,
     /// Bit 0 is digitalSignature; zero if the extension is absent or names no usage.
-    pub(crate) key_usage: u16,
+    pub(crate) key_usage_bits: u16,
     pub(crate) extended_key_usage: ExtendedKeyUsage,
     pub(crate) subject_key_id: Vec<u8>,
     pub(crate) authority_key_id: Vec<u8>,
@@ -57,7 +57,7 @@ pub(crate) struct Extensions {
     pub(crate) name_constraints: Option<NameConstraints>,
     /// Whether the certificate requires a policy, or maps every policy. Go evaluates policies only for a chain
     /// with such a certificate.
-    pub(crate) requires_policy: bool,
+    pub(crate) requires_policy_evaluation: bool,
     /// Whether the certificate has a critical extension that this code does not handle.
     pub(crate) has_unhandled_critical_extension: bool,
 }
@@ -108,7 +108,7 @@ fn parse_certificate(bytes: &CertificateDer<'_>) -> Option<Certificate> {
     outer.expect_end()?;
 
     let mut reader = DerReader::new(tbs.contents);
-    let version = match reader.read_optional_value(DerTag::constructed_context(0))? {
+    let version = match reader.read_optional_value(DerTag::constructed_context_tag(0))? {
         None => 1,
         Some(tagged) => parse_version(tagged.contents)?,
     };
@@ -125,11 +125,11 @@ fn parse_certificate(bytes: &CertificateDer<'_>) -> Option<Certificate> {
     let key = PublicKey::read(&mut reader)?;
     if version > 1 {
         // The unique ids of issuer and subject are obsolete and ignored.
-        reader.read_optional_value(DerTag::primitive_context(1))?;
-        reader.read_optional_value(DerTag::primitive_context(2))?;
+        reader.read_optional_value(DerTag::primitive_context_tag(1))?;
+        reader.read_optional_value(DerTag::primitive_context_tag(2))?;
     }
     let extensions = match version {
-        3 => reader.read_optional_value(DerTag::constructed_context(3))?,
+        3 => reader.read_optional_value(DerTag::constructed_context_tag(3))?,
         _ => None,
     };
     let extensions = match extensions {
@@ -147,7 +147,7 @@ fn parse_certificate(bytes: &CertificateDer<'_>) -> Option<Certificate> {
         key,
         signed_data: SignedData {
             message: tbs.encoding.to_vec(),
-            algorithm: algorithm.contents.to_vec(),
+            algorithm_identifier: algorithm.contents.to_vec(),
             signature: signature.to_vec(),
         },
         extensions,

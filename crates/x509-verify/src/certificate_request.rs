@@ -58,11 +58,11 @@ fn parse_request_info(bytes: &[u8]) -> Option<(CertificateRequest, PublicKey, Si
     reader.read_unsigned_integer()?;
     let subject = reader.read_nested(DerTag::SEQUENCE)?;
     let key = PublicKey::read(&mut reader)?;
-    reader.read_optional_value(DerTag::constructed_context(0))?;
+    reader.read_optional_value(DerTag::constructed_context_tag(0))?;
     reader.expect_end()?;
     let signed = SignedData {
         message: info.encoding.to_vec(),
-        algorithm: algorithm.contents.to_vec(),
+        algorithm_identifier: algorithm.contents.to_vec(),
         signature: signature.to_vec(),
     };
     Some((read_subject(subject)?, key, signed))

@@ -17,9 +17,9 @@ const KEY_CERT_SIGN: u16 = 1 << 5;
 /// The purpose for which a certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateUsage {
-    /// Authentication of a client.
+    /// The certificate authenticates a client to a server.
     ClientAuth,
-    /// Authentication of a server.
+    /// The certificate authenticates a server to a client.
     ServerAuth,
 }
 
@@ -42,7 +42,7 @@ pub struct Roots {
 
 /// The origin of an issuer: an intermediate that the peer presented, or a trusted root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum IssuerPosition {
+enum IssuerOrigin {
     Intermediate,
     Root,
 }
@@ -81,22 +81,22 @@ impl Roots {
     pub fn verify(
         &self,
         presented: &[CertificateDer<'_>],
-        usage: CertificateUsage,
-        now: i64,
+        certificate_usage: CertificateUsage,
+        now_unix_seconds: i64,
     ) -> Result<Validity, VerifyError> {
         let mut parsed = presented.iter().map(Certificate::parse);
         let leaf = parsed.next().ok_or(VerifyError::Malformed)??;
         let others: Vec<Certificate> = parsed.collect::<Result<_, _>>()?;
-        check_leaf(&leaf, now)?;
+        check_leaf(&leaf, now_unix_seconds)?;
         if self.contains(&leaf) {
-            return check_chain(&[&leaf], usage);
+            return check_chain(&[&leaf], certificate_usage);
         }
         let intermediates = Self::new(others);
         let mut search = ChainSearch {
             roots: self,
             intermediates: &intermediates,
-            usage,
-            now,
+            usage: certificate_usage,
+            now: now_unix_seconds,
             n_signature_checks: 0,
             first_chain_error: None,
             last_issuer_fault: None,
@@ -156,8 +156,7 @@ impl<'a> ChainSearch<'a> {
     fn extend(&mut self, chain: &mut Vec<&'a Certificate>) -> Option<Validity> {
         let child = *chain.last()?;
         let (roots, intermediates) = (self.roots, self.intermediates);
-        let candidates =
-            [(IssuerPosition::Root, roots), (IssuerPosition::Intermediate, intermediates)];
+        let candidates = [(IssuerOrigin::Root, roots), (IssuerOrigin::Intermediate, intermediates)];
         for (position, pool) in candidates {
             for parent in pool.candidate_issuers(child) {
                 self.n_signature_checks += 1;
@@ -177,8 +176,8 @@ impl<'a> ChainSearch<'a> {
                 }
                 chain.push(parent);
                 let found = match position {
-                    IssuerPosition::Root => self.check_complete_chain(chain),
-                    IssuerPosition::Intermediate => self.extend(chain),
+                    IssuerOrigin::Root => self.check_complete_chain(chain),
+                    IssuerOrigin::Intermediate => self.extend(chain),
                 };
                 chain.pop();
                 if found.is_some() {
@@ -227,7 +226,7 @@ fn check_signed_by(child: &Certificate, parent: &Certificate) -> Result<(), Sign
         // RFC 5280, 4.2.1.9. Versions 1 and 2 have no basic constraints.
         None => parent.version < 3,
     };
-    let usage = parent.extensions.key_usage;
+    let usage = parent.extensions.key_usage_bits;
     if !is_authority || (usage != 0 && usage & KEY_CERT_SIGN == 0) {
         return Err(SigningFault::NotAnAuthority);
     }
@@ -240,7 +239,7 @@ fn check_signed_by(child: &Certificate, parent: &Certificate) -> Result<(), Sign
 /// Checks that an issuer is valid at its position in the chain.
 fn check_issuer(
     issuer: &Certificate,
-    position: IssuerPosition,
+    position: IssuerOrigin,
     n_below: usize,
     now: i64,
 ) -> Result<(), IssuerFault> {
@@ -250,8 +249,7 @@ fn check_issuer(
         Err(IssuerFault::UnhandledCriticalExtension)
     } else if now < issuer.not_before || now > issuer.not_after {
         Err(IssuerFault::OutsideValidity)
-    } else if position == IssuerPosition::Intermediate && !constraints.is_some_and(|own| own.is_ca)
-    {
+    } else if position == IssuerOrigin::Intermediate && !constraints.is_some_and(|own| own.is_ca) {
         Err(IssuerFault::NotAuthorizedToSign)
     } else if constraints
         .and_then(|own| own.path_len_max)
@@ -266,7 +264,7 @@ fn check_issuer(
 /// Checks a whole chain, the leaf first.
 fn check_chain(chain: &[&Certificate], usage: CertificateUsage) -> Result<Validity, VerifyError> {
     let below_root = chain.split_last().map(|(_, below)| below).unwrap_or_default();
-    if below_root.iter().any(|own| own.extensions.requires_policy) {
+    if below_root.iter().any(|own| own.extensions.requires_policy_evaluation) {
         return Err(VerifyError::Policy);
     }
     let is_for_usage = |certificate: &&Certificate| {
@@ -275,7 +273,7 @@ fn check_chain(chain: &[&Certificate], usage: CertificateUsage) -> Result<Validi
             CertificateUsage::ClientAuth => usages.allows_client_auth,
             CertificateUsage::ServerAuth => usages.allows_server_auth,
         };
-        !usages.is_restricted || usages.allows_any || is_named
+        !usages.has_listed_usages || usages.allows_any_usage || is_named
     };
     if !chain.iter().all(is_for_usage) {
         return Err(VerifyError::IncompatibleUsage);

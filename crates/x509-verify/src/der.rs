@@ -32,12 +32,12 @@ impl DerTag {
     pub(crate) const SET: Self = Self(0x31);
 
     /// The tag of the primitive context-specific value `n`.
-    pub(crate) const fn primitive_context(n: u8) -> Self {
+    pub(crate) const fn primitive_context_tag(n: u8) -> Self {
         Self(0x80 | n)
     }
 
     /// The tag of the constructed context-specific value `n`.
-    pub const fn constructed_context(n: u8) -> Self {
+    pub const fn constructed_context_tag(n: u8) -> Self {
         Self(0xa0 | n)
     }
 }

@@ -9,7 +9,7 @@ pub(crate) fn read_time(reader: &mut DerReader<'_>) -> Option<i64> {
     let (year, rest) = match value.tag {
         DerTag::UTC_TIME => {
             let year = parse_digits(text.get(..2)?)?;
-            // RFC 5280, 4.1.2.5.1.
+            // A two-digit year below 50 is in the 21st century (RFC 5280, 4.1.2.5.1).
             (if year >= 50 { 1900 + year } else { 2000 + year }, text.get(2..)?)
         }
         DerTag::GENERALIZED_TIME => (parse_digits(text.get(..4)?)?, text.get(4..)?),

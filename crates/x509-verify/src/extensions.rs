@@ -7,18 +7,19 @@ use crate::name_constraints::NameConstraints;
 
 /// The first two bytes of the extensions that RFC 5280 defines: 2.5.29.
 const CERTIFICATE_EXTENSION: [u8; 2] = [0x55, 0x1d];
-/// The object identifier 1.3.6.1.5.5.7.1.1.
+/// The object identifier 1.3.6.1.5.5.7.1.1 of the extension `authorityInfoAccess`, in DER.
 const AUTHORITY_INFORMATION_ACCESS: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 1, 1];
-/// The object identifier 1.3.6.1.5.5.7.3.1.
+/// The object identifier 1.3.6.1.5.5.7.3.1 of the usage `serverAuth`, in DER.
 const SERVER_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 1];
-/// The object identifier 1.3.6.1.5.5.7.3.2.
+/// The object identifier 1.3.6.1.5.5.7.3.2 of the usage `clientAuth`, in DER.
 const CLIENT_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
-/// The object identifier 2.5.29.37.0.
+/// The object identifier 2.5.29.37.0 of the usage `anyExtendedKeyUsage`, in DER.
 const ANY_USAGE: &[u8] = &[0x55, 0x1d, 37, 0];
-/// The object identifier 2.5.29.32.0.
+/// The object identifier 2.5.29.32.0 of the policy `anyPolicy`, in DER.
 const ANY_POLICY: &[u8] = &[0x55, 0x1d, 32, 0];
 
-/// The basic constraints extension.
+/// The basic constraints extension: whether the certificate is an authority, and how long its
+/// chains may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BasicConstraints {
     pub(crate) is_ca: bool,
@@ -30,8 +31,8 @@ pub(crate) struct BasicConstraints {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ExtendedKeyUsage {
     /// Whether the extension names at least one usage. If it names none, every usage is permitted.
-    pub(crate) is_restricted: bool,
-    pub(crate) allows_any: bool,
+    pub(crate) has_listed_usages: bool,
+    pub(crate) allows_any_usage: bool,
     pub(crate) allows_client_auth: bool,
     pub(crate) allows_server_auth: bool,
 }
@@ -79,7 +80,7 @@ fn read_extension(
                 return None;
             }
         }
-        15 => found.key_usage = parse_key_usage(value)?,
+        15 => found.key_usage_bits = parse_key_usage(value)?,
         17 => {
             found.alternative_names = AlternativeNames::read(value)?;
             found.alternative_names_der = Some(value.to_vec());
@@ -95,10 +96,10 @@ fn read_extension(
         31 => {}
         // A policy matters only if a certificate of the chain requires one.
         32 | 54 => {}
-        33 => found.requires_policy |= maps_any_policy(value)?,
+        33 => found.requires_policy_evaluation |= maps_any_policy(value)?,
         35 => {
             let mut reader = der::parse_single_value(value, DerTag::SEQUENCE)?;
-            let id = reader.read_optional_value(DerTag::primitive_context(0))?;
+            let id = reader.read_optional_value(DerTag::primitive_context_tag(0))?;
             found.authority_key_id = id.map(|id| id.contents.to_vec()).unwrap_or_default();
             if is_critical {
                 return None;
@@ -106,8 +107,8 @@ fn read_extension(
         }
         36 => {
             let demand = der::parse_single_value(value, DerTag::SEQUENCE)?
-                .read_optional_value(DerTag::primitive_context(0))?;
-            found.requires_policy |= demand.is_some();
+                .read_optional_value(DerTag::primitive_context_tag(0))?;
+            found.requires_policy_evaluation |= demand.is_some();
         }
         37 => found.extended_key_usage = parse_extended_key_usage(value)?,
         _ => return Some(false),
@@ -145,8 +146,8 @@ fn parse_extended_key_usage(value: &[u8]) -> Option<ExtendedKeyUsage> {
     let mut usage = ExtendedKeyUsage::default();
     while !list.is_empty() {
         let oid = list.read_value(DerTag::OID)?.contents;
-        usage.is_restricted = true;
-        usage.allows_any |= oid == ANY_USAGE;
+        usage.has_listed_usages = true;
+        usage.allows_any_usage |= oid == ANY_USAGE;
         usage.allows_client_auth |= oid == CLIENT_AUTH;
         usage.allows_server_auth |= oid == SERVER_AUTH;
     }

@@ -12,7 +12,7 @@ use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 use crate::certificate::Certificate;
 use crate::signature::SignatureFault;
 
-fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, Error> {
+fn parse_peer_certificate(certificate: &CertificateDer<'_>) -> Result<Certificate, Error> {
     Certificate::parse(certificate).map_err(|_| CertificateError::BadEncoding.into())
 }
 
@@ -26,7 +26,7 @@ pub fn verify_tls12_signature(
     signed: &DigitallySignedStruct,
     algorithms: &WebPkiSupportedAlgorithms,
 ) -> Result<HandshakeSignatureValid, Error> {
-    let certificate = parse(certificate)?;
+    let certificate = parse_peer_certificate(certificate)?;
     let known = algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
     let (_, algorithms) = known.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
     match certificate.key.verify_with_algorithms(
@@ -52,7 +52,7 @@ pub fn verify_tls13_signature(
     signed: &DigitallySignedStruct,
     algorithms: &WebPkiSupportedAlgorithms,
 ) -> Result<HandshakeSignatureValid, Error> {
-    let certificate = parse(certificate)?;
+    let certificate = parse_peer_certificate(certificate)?;
     let key = SubjectPublicKeyInfoDer::from(certificate.public_key_der());
     verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
 }

@@ -37,5 +37,5 @@ pub use der::{DerReader, DerTag, DerValue, encode_der_value};
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 pub use name_constraints::NameConstraintError;
 #[cfg(feature = "rustls")]
-pub use server_verifier::{RootsCheck, ServerCertificateCheck, ServerVerifier};
+pub use server_verifier::{ServerCertificateCheck, ServerVerifier, TrustedRootsCheck};
 pub use verify_error::{IssuerFault, SigningFault, VerifyError};

@@ -60,8 +60,8 @@ impl NameConstraints {
     /// Parses the constraints, and reports whether all of them are of a supported kind.
     pub(crate) fn read(value: &[u8]) -> Option<(Self, bool)> {
         let mut reader = der::parse_single_value(value, DerTag::SEQUENCE)?;
-        let permitted = reader.read_optional_value(DerTag::constructed_context(0))?;
-        let excluded = reader.read_optional_value(DerTag::constructed_context(1))?;
+        let permitted = reader.read_optional_value(DerTag::constructed_context_tag(0))?;
+        let excluded = reader.read_optional_value(DerTag::constructed_context_tag(1))?;
         reader.expect_end()?;
         let permitted = permitted.map(|value| value.contents).unwrap_or_default();
         let excluded = excluded.map(|value| value.contents).unwrap_or_default();

@@ -31,7 +31,7 @@ pub trait ServerCertificateCheck: Send + Sync {
 }
 
 /// Accepts certificates that chain to trusted roots, are valid, are for servers, and are for the requested name.
-pub struct RootsCheck(Arc<Roots>);
+pub struct TrustedRootsCheck(Arc<Roots>);
 
 /// Lets `rustls` decide about servers by a [`ServerCertificateCheck`]. It verifies the signatures of handshakes itself.
 pub struct ServerVerifier<C> {
@@ -39,14 +39,14 @@ pub struct ServerVerifier<C> {
     crypto_provider: Arc<CryptoProvider>,
 }
 
-impl RootsCheck {
+impl TrustedRootsCheck {
     /// Trusts the certificates among these roots.
     pub fn new(roots: Arc<Roots>) -> Self {
         Self(roots)
     }
 }
 
-impl ServerCertificateCheck for RootsCheck {
+impl ServerCertificateCheck for TrustedRootsCheck {
     fn check_server_certificate(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -10,7 +10,7 @@ pub(crate) struct PublicKey {
     /// The DER encoding of the whole `SubjectPublicKeyInfo`.
     pub(crate) spki_der: Vec<u8>,
     /// The contents of its `AlgorithmIdentifier`.
-    algorithm: Vec<u8>,
+    algorithm_identifier: Vec<u8>,
     key: Vec<u8>,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct PublicKey {
 pub(crate) struct SignedData {
     pub(crate) message: Vec<u8>,
     /// The contents of the `AlgorithmIdentifier`.
-    pub(crate) algorithm: Vec<u8>,
+    pub(crate) algorithm_identifier: Vec<u8>,
     pub(crate) signature: Vec<u8>,
 }
 
@@ -41,15 +41,15 @@ impl PublicKey {
         let algorithm = inner.read_value(DerTag::SEQUENCE)?.contents.to_vec();
         let key = inner.read_byte_aligned_bit_string()?.to_vec();
         inner.expect_end()?;
-        Some(Self { spki_der: whole.encoding.to_vec(), algorithm, key })
+        Some(Self { spki_der: whole.encoding.to_vec(), algorithm_identifier: algorithm, key })
     }
 
     /// Verifies the signature of a certificate. RSA keys must have at least 2048 bits, and digests
     /// must be of the SHA-2 family.
     pub(crate) fn verify(&self, signed: &SignedData) -> Result<(), SignatureFault> {
-        let algorithms = webpki::ALL_VERIFICATION_ALGS
-            .iter()
-            .filter(|algorithm| algorithm.signature_alg_id().as_ref() == signed.algorithm);
+        let algorithms = webpki::ALL_VERIFICATION_ALGS.iter().filter(|algorithm| {
+            algorithm.signature_alg_id().as_ref() == signed.algorithm_identifier
+        });
         self.verify_with_algorithms(algorithms.copied(), &signed.message, &signed.signature)
     }
 
@@ -62,7 +62,7 @@ impl PublicKey {
     ) -> Result<(), SignatureFault> {
         let mut fault = SignatureFault::Unsupported;
         for algorithm in algorithms {
-            if algorithm.public_key_alg_id().as_ref() != self.algorithm {
+            if algorithm.public_key_alg_id().as_ref() != self.algorithm_identifier {
                 fault = SignatureFault::WrongKeyType;
                 continue;
             }

@@ -51,7 +51,7 @@ pub enum VerifyError {
 /// The reason why a candidate is not the issuer of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningFault {
-    /// It is no authority, or may not sign certificates.
+    /// The candidate is no certificate authority, or its key usage forbids signing certificates.
     #[error("x509: invalid signature: parent certificate cannot sign this kind of certificate")]
     NotAnAuthority,
     /// The signature algorithm is insecure or unknown.
@@ -65,16 +65,16 @@ pub enum SigningFault {
 /// The reason why the issuer of a certificate is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IssuerFault {
-    /// It is an intermediate certificate and no authority.
+    /// The issuer is an intermediate certificate and not a certificate authority.
     #[error("x509: certificate is not authorized to sign other certificates")]
     NotAuthorizedToSign,
     /// The chain exceeds the path length constraint of the issuer.
     #[error("x509: too many intermediates for path length constraint")]
     TooManyIntermediates,
-    /// It has an unknown critical extension.
+    /// The issuer has a critical extension that this code does not handle.
     #[error("x509: unhandled critical extension")]
     UnhandledCriticalExtension,
-    /// It is expired or not valid yet.
+    /// The issuer has expired or is not valid yet.
     #[error("x509: certificate has expired or is not yet valid")]
     OutsideValidity,
 }

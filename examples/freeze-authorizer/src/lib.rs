@@ -61,7 +61,8 @@ impl Authorizer for Freeze {
     ) -> DecisionFuture<'a> {
         Box::pin(async move {
             let refuses = self.refuses(attributes);
-            recorder.record_event(|| TraceEvent::new("freeze").with_field("refuses", refuses));
+            recorder
+                .record_event(|| TraceEvent::new("freeze").with_named_value("refuses", refuses));
             if refuses { Decision::deny("the cluster is frozen") } else { Decision::no_opinion("") }
         })
     }
@@ -96,7 +97,7 @@ mod tests {
         let user = User { name: "ana".to_owned(), groups, ..User::default() };
         let attributes =
             Attributes { user: Some(&user), verb: Verb::new(verb), target: Target::Path("/x") };
-        let future = std::pin::pin!(chain.authorize(&attributes, Recorder::disabled()));
+        let future = std::pin::pin!(chain.authorize(&attributes, Recorder::disabled_recorder()));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.to_string()),
             Poll::Pending => panic!("waits"),

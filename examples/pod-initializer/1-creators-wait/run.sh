@@ -1,5 +1,5 @@
 #!/bin/sh
-# Initializers 1: a pod is complete before anybody sees it.
+# Initializers 1: initializers complete a pod before other clients see it.
 . "$(dirname "$0")/../initializers.sh"
 
 # events QUERY: shows the events since the beginning, as somebody who asks for them gets them.
@@ -20,26 +20,26 @@ echo "# From now on pods wait for an initializer."
 try kubectl apply -f initializers.yaml
 creating web
 pending web
-echo "# Lists do not show the pod, and the name is taken."
+echo "# Lists do not show the pod, but its name is in use."
 try kubectl get pods -o name
 try kubectl run web --image registry.example.com/web:1
-kill -0 $creator && echo "# Who creates it has no answer yet."
+kill -0 $creator && echo "# The create request has no response yet."
 
-echo "# The initializer is started, and does its part."
+echo "# The initializer starts, and changes the pod."
 initializer proxy
 created web
 containers web
 did proxy web
 
-echo "# Who watches pods is told of it once. Who asks for uninitialized ones sees it happen."
+echo "# A watch of pods gets one event. A watch with includeUninitialized=true gets every change."
 try kubectl run last --image registry.example.com/last:1
 until_ok "the event" grep -q last watched.log
 awk '{ print "#   " $1, $2 }' watched.log
 echo "# includeUninitialized=true:"
 events '&includeUninitialized=true'
-echo "# Otherwise, from the same moment:"
+echo "# Without includeUninitialized, from the same revision:"
 events ''
 
-echo "# An initializer can refuse a pod: who creates it gets the reason, and nothing remains."
+echo "# An initializer can refuse a pod: the create request fails with the reason, and the server deletes the pod."
 try kubectl run proxy --image registry.example.com/other:1
 try kubectl get pod proxy -o name

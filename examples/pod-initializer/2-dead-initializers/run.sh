@@ -1,5 +1,5 @@
 #!/bin/sh
-# Initializers 2: what becomes of pods when an initializer is dead. It has one second here, not five.
+# Initializers 2: an initializer does not run. Its timeout is one second here, not five.
 . "$(dirname "$0")/../initializers.sh"
 
 # timed COMMAND...: shows a command, what it prints, and whether it had to wait.
@@ -20,24 +20,24 @@ is_visible() {
 
 server --admission-initializers-step-timeout=1s
 
-echo "# A new initializer may not fail closed: nobody has seen it at work."
+echo "# The server refuses a new initializer with the failure policy Fail."
 try kubectl create -f initializers.yaml
 sed -i 's/failurePolicy: Fail/failurePolicy: Ignore/' initializers.yaml
 try kubectl create -f initializers.yaml
 
-echo "# It is not there. After a while it is skipped, and the pod is created without it."
+echo "# The initializer does not run. After the timeout the server skips it and creates the pod without it."
 timed kubectl run web --image registry.example.com/web:1
 containers web
 pending web
 metric portcullis_initializer_timeouts_total
 
-echo "# Who would rather have no pod than one without proxy says so."
+echo "# With the failure policy Fail no pod is created without the proxy."
 closed='{"initializers":[{"name":"proxy.example.com","failurePolicy":"Fail"}]}'
 try kubectl patch initializerconfiguration sidecars -p "$closed"
 timed kubectl run api --image registry.example.com/api:1
 metric portcullis_initializer_timeouts_total
 
-echo "# The pod is kept, hidden, for an initializer that comes late."
+echo "# The server keeps the hidden pod for an initializer that starts late."
 try kubectl get pods -o name
 pending api
 initializer proxy

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Initializers 4: two that do not care about each other, and one that comes after both.
+# Initializers 4: two independent initializers, and one that acts after both.
 . "$(dirname "$0")/../initializers.sh"
 
 order='{range .metadata.initializers.pending[*]}#   {.name} after {.after}{"\n"}{end}'
@@ -11,16 +11,16 @@ waits_for() {
 server --admission-initializers-step-timeout=30s
 try kubectl apply -f initializers.yaml
 creating web
-echo "# The pod says who has to wait for whom:"
+echo "# The pod shows which initializers wait for others:"
 kubectl get pod web -o "jsonpath=$order"
 
-echo "# seal is there first, but it is not its turn. proxy need not wait for logs."
+echo "# seal starts first, but must wait for the others. proxy need not wait for logs."
 initializer seal
 initializer proxy
 until_ok "proxy" waits_for "logs.example.com seal.example.com"
 pending web
 
-echo "# With logs, all goes on."
+echo "# When logs starts, all initializers act."
 initializer logs
 created web
 containers web
@@ -28,7 +28,7 @@ did proxy web
 did logs web
 did seal web
 
-echo "# When all are there, two change a pod at the same time, and neither change is lost."
+echo "# When all run, two of them change a pod at the same time, and neither change is lost."
 creators=
 for name in a b c d e; do
     kubectl run $name --image registry.example.com/$name:1 >$name.created 2>&1 &
@@ -43,6 +43,6 @@ for name in a b c d e; do
     echo "# $(echo "$names" | tr ' ' '\n' | sort | tr '\n' ' ')and ${names##* } came last"
 done
 
-echo "# An order that nobody can keep is refused."
+echo "# The server refuses an order with a cycle."
 cycle='{"initializers":[{"name":"logs.example.com","after":["seal.example.com"]}]}'
 try kubectl patch initializerconfiguration sidecars -p "$cycle"

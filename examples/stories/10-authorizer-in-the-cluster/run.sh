@@ -9,13 +9,13 @@ cp "$story/hooks.yaml" .
 sed "s|PORT|$port|" "$story/endpoints.yaml" >endpoints.yaml
 sed 's/addresses:/notReadyAddresses:/' endpoints.yaml >unready.yaml
 
-echo "# The file names a service of the cluster. There is none yet, and the server starts without it."
+echo "# The file names a Service of the cluster. The Service does not exist yet, and the server starts without it."
 try portcullis check hooks.yaml
 server --authorization-mode Webhook,RBAC --authorization-webhook-config-file hooks.yaml \
     --authorization-webhook-cache-authorized-ttl 0s --authorization-webhook-cache-unauthorized-ttl 0s
 try kubectl --as jane -n default get configmaps
 
-echo "# The service is stored as any object is, and its endpoints: Endpoints or EndpointSlices."
+echo "# kubectl creates the Service and its endpoints, as Endpoints or EndpointSlices."
 cp "$story/service.yaml" .
 try kubectl apply -f service.yaml
 try kubectl apply -f endpoints.yaml
@@ -23,7 +23,7 @@ try kubectl --as jane -n default get configmaps
 calls guard
 : >guard.log
 
-echo "# An endpoint that is not ready is not asked, although a connection to it is open."
+echo "# The server does not call an endpoint that is not ready, even if a connection to it is open."
 try kubectl apply -f unready.yaml
 try kubectl --as jane -n default get configmaps
 calls guard

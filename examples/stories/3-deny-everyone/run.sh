@@ -7,7 +7,7 @@ configure "$story/authorization.yaml"
 server --authorization-config "$work/authorization.yaml"
 quietly kubectl create clusterrolebinding jane --clusterrole=cluster-admin --user=jane
 
-echo "# jane holds cluster-admin, and may do nothing."
+echo "# jane has the role cluster-admin, but the webhook denies all her requests."
 try kubectl --as jane get namespace default
 try kubectl --as jane auth can-i '*' '*'
 

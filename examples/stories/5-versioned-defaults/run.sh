@@ -1,10 +1,10 @@
 #!/bin/sh
-# Story 5: defaults that differ between versions, and a file that pins them.
+# Story 5: defaults that differ between versions, and a file that states them.
 . "$(dirname "$0")/../story.sh"
 
 webhook default allow-jane
 
-echo "# The old flags: a review of version v1beta1, since that is their default."
+echo "# With the old flags the server sends reviews of version v1beta1, which is their default."
 flags="--authorization-mode=Node,RBAC,Webhook --authorization-webhook-config-file=$work/default.kubeconfig"
 server $flags
 try kubectl --as jane -n default get configmaps
@@ -13,7 +13,7 @@ kill $server_pid
 wait $server_pid 2>/dev/null || :
 : >"$work/default.log"
 
-echo "# The same flags as a file: every default is written down, so nothing changes on the way."
+echo "# The same flags as a file: the file states every default, so the behaviour stays the same."
 portcullis convert $flags >"$work/authorization.yaml" 2>"$work/differs.txt"
 sed "s|$work|/etc/portcullis|" "$work/authorization.yaml"
 server --authorization-config "$work/authorization.yaml"
@@ -21,7 +21,7 @@ try kubectl --as jane -n default get configmaps
 calls default
 : >"$work/default.log"
 
-echo "# Who wants the newer version says so, while the server runs."
+echo "# An edit of the file selects the newer version while the server runs."
 generation() {
     kubectl get --raw /portcullis/authorization/status | grep -q '"generation":2'
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Story 8: what happens when a webhook is away is up to who registers it.
+# Story 8: the failure policy decides what happens while a webhook is unavailable.
 . "$(dirname "$0")/../admission.sh"
 
 policy() {
@@ -13,23 +13,23 @@ fill webhooks.yaml
 try kubectl apply -f webhooks.yaml
 try kubectl run guest --image docker.io/library/nginx:1
 
-echo "# Without the webhook, Ignore lets everything pass, which is counted."
+echo "# While the webhook is stopped, the policy Ignore lets all requests pass. A metric counts them."
 stop $hook_pid
 try kubectl run guest --image docker.io/library/nginx:1
 metric apiserver_admission_webhook_fail_open_count
 
-echo "# Fail lets nothing pass that the webhook would have been asked about. All else goes on."
+echo "# The policy Fail refuses every request that matches the webhook. Other requests succeed."
 try kubectl patch validatingwebhookconfiguration images -p "$(policy Fail)"
 without_address try kubectl run web --image registry.example.com/web:1
 try kubectl get pod web -o name
 try kubectl create configmap other
 
-echo "# Nobody is locked out: configurations are never asked about, so it can be taken back."
+echo "# The server calls no webhook for configurations, so an administrator can always change them."
 try kubectl patch validatingwebhookconfiguration images -p "$(policy Ignore)"
 try kubectl run web --image registry.example.com/web:1
 try kubectl patch validatingwebhookconfiguration images -p "$(policy Fail)"
 
-echo "# When it is back, it is asked again."
+echo "# When the webhook runs again, the server calls it again."
 hook webhook "$port" admission-webhook
 try kubectl run api --image registry.example.com/api:1
 try kubectl run stranger --image docker.io/library/nginx:1

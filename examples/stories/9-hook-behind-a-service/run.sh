@@ -1,5 +1,5 @@
 #!/bin/sh
-# Story 9: a hook that is known by a service, registered before it is there.
+# Story 9: a hook behind a Service, which is registered before it runs.
 . "$(dirname "$0")/../admission.sh"
 
 python() {
@@ -13,14 +13,14 @@ port=0
 fill hooks.yaml
 quietly kubectl apply -f "$story/service.yaml"
 
-echo "# A new hook may not fail closed: nobody has seen it at work."
+echo "# The server refuses a new hook with the failure policy Fail."
 try kubectl create -f hooks.yaml
-echo "# It fails open, then. The service has no endpoint yet, and nobody waits for it."
+echo "# It accepts the policy Ignore. The Service has no endpoint yet, and requests do not wait for it."
 sed -i 's/failurePolicy: Fail/failurePolicy: Ignore/' hooks.yaml
 try kubectl create -f hooks.yaml
 try kubectl run early --image docker.io/library/nginx:1
 
-echo "# The hook is started. It is in Python, and its endpoint is stored as any object is."
+echo "# The hook, a Python program, starts, and kubectl creates its endpoint."
 hook images 0 python
 fill endpoints.yaml
 try kubectl apply -f endpoints.yaml
@@ -28,20 +28,20 @@ try kubectl run guest --image docker.io/library/nginx:1
 try kubectl run web --image registry.example.com/web:1
 asked images
 
-echo "# It has proved itself, and is made to fail closed."
+echo "# The hook works, so an update sets the failure policy Fail."
 closed='{"externalAdmissionHooks":[{"name":"images.pods.example.com","failurePolicy":"Fail"}]}'
 try kubectl patch externaladmissionhookconfiguration images -p "$closed"
 stop $hook_pid
 without_address try kubectl run late --image registry.example.com/late:1
 
-echo "# Another program takes its place elsewhere. The next request goes there."
+echo "# The endpoint changes to another program. The server sends the next request there."
 hook images 0 admission-webhook
 fill endpoints.yaml
 try kubectl apply -f endpoints.yaml
 try kubectl run late --image registry.example.com/late:1
 asked images
 
-echo "# Hooks of today are found in the same way, and Python answers those as well."
+echo "# The server finds v1 webhooks in the same way, and the Python program answers them too."
 stop $hook_pid
 hook images 0 python
 fill endpoints.yaml

@@ -290,15 +290,15 @@ mod tests {
             namespace: "web".into(),
             name: "p".into(),
             node_name: "n".into(),
-            secrets: vec!["own".into()],
-            persistent_volume_claims: vec!["data".into()],
+            secret_names: vec!["own".into()],
+            persistent_volume_claim_names: vec!["data".into()],
             ..Pod::default()
         };
         let unbound = Pod { name: "q".into(), node_name: String::new(), ..pod.clone() };
         let volume = PersistentVolume {
             name: "v".into(),
-            claim: Some(ClaimReference { namespace: "web".into(), name: "data".into() }),
-            secrets: vec![SecretReference { namespace: None, name: "mount".into() }],
+            claim_ref: Some(ClaimReference { namespace: "web".into(), name: "data".into() }),
+            secret_refs: vec![SecretReference { namespace: None, name: "mount".into() }],
         };
         let objects = vec![
             GraphObject::Pod(Box::new(pod)),

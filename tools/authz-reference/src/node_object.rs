@@ -49,18 +49,18 @@ impl Objects {
         };
         match resource {
             "pods" => pods.iter().any(|pod| is_named(&pod.namespace, &pod.name)),
-            "configmaps" => is_used(|pod| &pod.config_maps),
+            "configmaps" => is_used(|pod| &pod.config_map_names),
             "serviceaccounts" => is_used(|pod| std::slice::from_ref(&pod.service_account_name)),
-            "persistentvolumeclaims" => is_used(|pod| &pod.persistent_volume_claims),
+            "persistentvolumeclaims" => is_used(|pod| &pod.persistent_volume_claim_names),
             "resourceclaims" => {
-                is_used(|pod| &pod.resource_claims)
-                    || is_used(|pod| pod.extended_resource_claim.as_slice())
+                is_used(|pod| &pod.resource_claim_names)
+                    || is_used(|pod| pod.extended_resource_claim_name.as_slice())
             }
             "persistentvolumes" => {
                 self.volumes_of_pods(&pods).any(|volume| is_named("", &volume.name))
             }
             "secrets" => {
-                is_used(|pod| &pod.secrets)
+                is_used(|pod| &pod.secret_names)
                     || self
                         .volumes_of_pods(&pods)
                         .any(|volume| mounts_secret(volume, namespace, name))
@@ -90,9 +90,14 @@ impl Objects {
     fn volumes_of_pods(&self, pods: &[&Pod]) -> impl Iterator<Item = &PersistentVolume> {
         self.0.iter().filter_map(|object| match object {
             GraphObject::PersistentVolume(volume) => {
-                let claim = volume.claim.as_ref()?;
+                let claim = volume.claim_ref.as_ref()?;
                 let is_used = pods.iter().any(|pod| {
-                    refers_to(pod, &pod.persistent_volume_claims, &claim.namespace, &claim.name)
+                    refers_to(
+                        pod,
+                        &pod.persistent_volume_claim_names,
+                        &claim.namespace,
+                        &claim.name,
+                    )
                 });
                 is_used.then_some(volume)
             }
@@ -107,8 +112,8 @@ fn refers_to(pod: &Pod, names: &[String], namespace: &str, name: &str) -> bool {
 
 /// Reports whether a volume refers to the secret. A reference without a namespace is in the namespace of the claim.
 fn mounts_secret(volume: &PersistentVolume, namespace: &str, name: &str) -> bool {
-    let claim = volume.claim.as_ref().map(|claim| claim.namespace.as_str());
-    volume.secrets.iter().any(|secret| {
+    let claim = volume.claim_ref.as_ref().map(|claim| claim.namespace.as_str());
+    volume.secret_refs.iter().any(|secret| {
         secret.namespace.as_deref().or(claim) == Some(namespace) && secret.name == name
     })
 }

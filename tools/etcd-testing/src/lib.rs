@@ -26,3 +26,4 @@ mod port;
 
 pub use line::{Line, State};
 pub use member::{Member, leader};
+pub use port::free_ports;

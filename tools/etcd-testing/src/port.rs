@@ -1,11 +1,12 @@
-//! Finds free ports for members.
+//! Finds free ports for members and for other servers of tests.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Distinct ports that are free at the moment. They are below the range that the system assigns to outgoing
 /// connections, which come and go while a member starts.
-pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
+#[must_use]
+pub fn free_ports<const N: usize>() -> [u16; N] {
     static N_TAKEN: AtomicU32 = AtomicU32::new(0);
     const FIRST: u32 = 10_000;
     const N_PORTS: u32 = 22_000;

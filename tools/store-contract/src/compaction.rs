@@ -76,7 +76,7 @@ pub async fn compacting_ends_watches_behind_the_floor(harness: &impl Harness) {
         Err(error) => error,
     };
     assert_eq!(error, WatchError::Compacted { after: start, floor });
-    let two_below = Revision::new(floor.number() - 2);
+    let two_below = Revision::new(floor.as_u64() - 2);
     let error = match store.watch(things(), two_below).await {
         Ok(mut watch) => next(&mut *watch).await.map(|_| ()).unwrap_err(),
         Err(error) => error,

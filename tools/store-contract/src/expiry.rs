@@ -13,7 +13,7 @@ const EXPIRY_DELAY_MAX: Duration = Duration::from_secs(10);
 
 fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
     let ttl = Some(Duration::from_secs(seconds));
-    Put { key: key(name), value: value("1"), expect, ttl, shared_revision: None }
+    Put { key: key(name), value: value("1"), expect, ttl, key_group_revision: None }
 }
 
 /// Expiry is an ordinary delete: it has a revision and an event with the last version, and it does not come
@@ -46,7 +46,7 @@ pub async fn renewing_a_key_restarts_its_ttl(harness: &impl Harness) {
         expect = Expect::At(last);
         harness.pass(&store, Duration::from_secs(2)).await;
     }
-    assert_eq!(last.number(), start.number() + 5, "the key was there all the time");
+    assert_eq!(last.as_u64(), start.as_u64() + 5, "the key was there all the time");
     harness.pass(&store, Duration::from_secs(1) + EXPIRY_DELAY_MAX).await;
     assert_eq!(text(&store, "a").await, None);
     assert_eq!(store.current_rev().await, Ok(last.next()));
@@ -63,5 +63,5 @@ pub async fn a_write_without_ttl_removes_the_ttl(harness: &impl Harness) {
     harness.pass(&store, Duration::from_secs(2) + EXPIRY_DELAY_MAX).await;
     assert_eq!(text(&store, "a").await.as_deref(), Some("2"));
     assert_eq!(text(&store, "b").await.as_deref(), Some("2"));
-    assert_eq!(store.current_rev().await, Ok(Revision::new(updated.number() + 3)));
+    assert_eq!(store.current_rev().await, Ok(Revision::new(updated.as_u64() + 3)));
 }

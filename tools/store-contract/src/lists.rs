@@ -18,7 +18,7 @@ pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harnes
     for beside in ["/registry/thing", "/registry/things", "/registry/things-2/a", "/registry/t/a"] {
         let key = Key::new(beside).unwrap();
         let (value, expect) = (value("x"), Expect::Absent);
-        store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap();
+        store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await.unwrap();
     }
     let page = list_all(&store, At::Newest).await;
     let names: Vec<String> = pairs(&page).into_iter().map(|(name, _)| name).collect();

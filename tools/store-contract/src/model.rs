@@ -9,7 +9,7 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
     AdditionalWrite, At, Change, Condition, Delete, Entry, Event, Expect, GetResult, Item, Key,
-    ListPage, ListRequest, Put, ReadError, Revision, SharedRevision, Store, Transaction,
+    KeyGroupRevisionAction, ListPage, ListRequest, Put, ReadError, Revision, Store, Transaction,
     WriteError,
 };
 
@@ -157,11 +157,11 @@ struct Model {
 
 impl Model {
     fn current(&self) -> Revision {
-        Revision::new(self.start.number() + self.states.len() as u64 - 1)
+        Revision::new(self.start.as_u64() + self.states.len() as u64 - 1)
     }
 
     fn back(&self, back: i64) -> Revision {
-        let number = self.current().number().saturating_add_signed(-back);
+        let number = self.current().as_u64().saturating_add_signed(-back);
         Revision::new(number).max(self.start)
     }
 
@@ -172,7 +172,7 @@ impl Model {
         if at < self.floor {
             return Err(ReadError::Compacted { requested: at, floor: self.floor });
         }
-        Ok(&self.states[(at.number() - self.start.number()) as usize])
+        Ok(&self.states[(at.as_u64() - self.start.as_u64()) as usize])
     }
 
     fn newest(&self) -> &BTreeMap<Key, Entry> {
@@ -187,22 +187,25 @@ impl Model {
         }
     }
 
-    fn shared_revision(&self, shared_revision: SharedRevisionCondition) -> Option<SharedRevision> {
+    fn shared_revision(
+        &self,
+        shared_revision: SharedRevisionCondition,
+    ) -> Option<KeyGroupRevisionAction> {
         let key = |n: Option<u8>| n.map_or_else(|| key("shared"), name);
         match shared_revision {
             SharedRevisionCondition::None => None,
             SharedRevisionCondition::Bump { n } => {
-                Some(SharedRevision::Bump { key: key(n), expect: None })
+                Some(KeyGroupRevisionAction::Bump { key: key(n), expect: None })
             }
             SharedRevisionCondition::BumpAtVersion { n, expected } => {
                 let key = key(n);
                 let expect = Some(self.expect(&key, expected));
-                Some(SharedRevision::Bump { key, expect })
+                Some(KeyGroupRevisionAction::Bump { key, expect })
             }
             SharedRevisionCondition::RequireUnchanged { n, expected } => {
                 let key = key(n);
                 let expect = self.expect(&key, expected);
-                Some(SharedRevision::Unchanged { key, expect })
+                Some(KeyGroupRevisionAction::Unchanged { key, expect })
             }
         }
     }
@@ -330,7 +333,7 @@ async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
         compare(&store, &mut model, idx, step).await;
         assert_eq!(store.current_rev().await, Ok(model.current()), "after {step:?}");
     }
-    for at in model.floor.max(start).number()..=model.current().number() {
+    for at in model.floor.max(start).as_u64()..=model.current().as_u64() {
         let at = Revision::new(at);
         let request = ListRequest { at: At::Exactly(at), ..ListRequest::default() };
         let want = model.list(&request, at);
@@ -346,7 +349,13 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
             let (key, text) = (name(n), idx.to_string());
             let (expect, shared_revision) =
                 (model.expect(&key, expected), model.shared_revision(shared_revision));
-            let put = Put { key, value: value(&text), expect, ttl: None, shared_revision };
+            let put = Put {
+                key,
+                value: value(&text),
+                expect,
+                ttl: None,
+                key_group_revision: shared_revision,
+            };
             let transaction = model.with_additional(put.into(), additional);
             let want = model.write(&transaction);
             assert_eq!(store.write(transaction).await, want, "{step:?}");
@@ -355,8 +364,10 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
             let key = name(n);
             let (expect, shared_revision) =
                 (model.expect(&key, expected), model.shared_revision(shared_revision));
-            let transaction =
-                model.with_additional(Delete { key, expect, shared_revision }.into(), additional);
+            let transaction = model.with_additional(
+                Delete { key, expect, key_group_revision: shared_revision }.into(),
+                additional,
+            );
             let want = model.write(&transaction);
             assert_eq!(store.write(transaction).await, want, "{step:?}");
         }

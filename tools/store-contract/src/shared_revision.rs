@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Change, Delete, Entry, Expect, Key, Prefix, Put, Revision, SharedRevision, Store,
+    At, Change, Delete, Entry, Expect, Key, KeyGroupRevisionAction, Prefix, Put, Revision, Store,
     WriteError,
 };
 
@@ -17,16 +17,27 @@ fn shared_revision_key() -> Key {
     Key::new("/registry/shared/things").unwrap()
 }
 
-fn bump(expect: Option<Expect>) -> Option<SharedRevision> {
-    Some(SharedRevision::Bump { key: shared_revision_key(), expect })
+fn bump(expect: Option<Expect>) -> Option<KeyGroupRevisionAction> {
+    Some(KeyGroupRevisionAction::Bump { key: shared_revision_key(), expect })
 }
 
-fn put(name: &str, text: &str, expect: Expect, shared_revision: Option<SharedRevision>) -> Put {
-    Put { key: key(name), value: value(text), expect, ttl: None, shared_revision }
+fn put(
+    name: &str,
+    text: &str,
+    expect: Expect,
+    shared_revision: Option<KeyGroupRevisionAction>,
+) -> Put {
+    Put {
+        key: key(name),
+        value: value(text),
+        expect,
+        ttl: None,
+        key_group_revision: shared_revision,
+    }
 }
 
-fn delete(name: &str, at: Revision, shared_revision: Option<SharedRevision>) -> Delete {
-    Delete { key: key(name), expect: Expect::At(at), shared_revision }
+fn delete(name: &str, at: Revision, shared_revision: Option<KeyGroupRevisionAction>) -> Delete {
+    Delete { key: key(name), expect: Expect::At(at), key_group_revision: shared_revision }
 }
 
 fn shared_revision_conflict(current: Option<Entry>) -> WriteError {
@@ -103,7 +114,8 @@ pub async fn a_changed_shared_revision_refuses_writes(harness: &impl Harness) {
 pub async fn requiring_a_shared_revision_does_not_bump_it(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let kept = |expect| Some(SharedRevision::Unchanged { key: shared_revision_key(), expect });
+    let kept =
+        |expect| Some(KeyGroupRevisionAction::Unchanged { key: shared_revision_key(), expect });
     let made = store.put(put("a", "1", Expect::Absent, kept(Expect::Absent))).await.unwrap();
     assert_eq!(made, start.next());
     assert_eq!(shared_revision_entry(&store, At::Newest).await, None);
@@ -143,13 +155,13 @@ pub async fn a_key_conflict_is_reported_before_a_changed_shared_revision(harness
         let never = Delete {
             key: key("a"),
             expect: Expect::Absent,
-            shared_revision: shared_revision.clone(),
+            key_group_revision: shared_revision.clone(),
         };
         assert_eq!(store.delete(never).await, conflict, "{shared_revision:?}");
         let nothing = Delete {
             key: key("b"),
             expect: Expect::Absent,
-            shared_revision: shared_revision.clone(),
+            key_group_revision: shared_revision.clone(),
         };
         let absent = Err(WriteError::Conflict { current: None });
         assert_eq!(store.delete(nothing).await, absent, "{shared_revision:?}");
@@ -165,7 +177,7 @@ pub async fn a_key_conflict_is_reported_before_a_changed_shared_revision(harness
 pub async fn a_write_may_bump_its_own_key(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let own = |expect| Some(SharedRevision::Bump { key: key("a"), expect });
+    let own = |expect| Some(KeyGroupRevisionAction::Bump { key: key("a"), expect });
     let made = store.put(put("a", "1", Expect::Absent, own(None))).await.unwrap();
     let entry = Entry { value: value("1"), mod_rev: made, create_rev: made };
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, Some(entry.clone()));
@@ -255,10 +267,10 @@ pub async fn batches_never_split_a_write_and_its_bump(harness: &impl Harness) {
     for writer in writers {
         writer.await.unwrap();
     }
-    let end = Revision::new(start.number() + N_WRITES);
+    let end = Revision::new(start.as_u64() + N_WRITES);
     assert_eq!(store.current_rev().await, Ok(end));
     for back in [0, 1] {
-        let after = Revision::new(start.number() - back);
+        let after = Revision::new(start.as_u64() - back);
         let all = Prefix::new("/registry/").unwrap();
         let mut watch = store.watch(all, after).await.unwrap();
         let delivered = events(&mut *watch, after, end).await;

@@ -34,7 +34,13 @@ pub(crate) async fn put(
     expect: Expect,
 ) -> Result<Revision, WriteError> {
     store
-        .put(Put { key: key(name), value: value(text), expect, ttl: None, shared_revision: None })
+        .put(Put {
+            key: key(name),
+            value: value(text),
+            expect,
+            ttl: None,
+            key_group_revision: None,
+        })
         .await
 }
 
@@ -55,7 +61,7 @@ pub(crate) async fn try_delete(
     name: &str,
     expect: Expect,
 ) -> Result<Revision, WriteError> {
-    store.delete(Delete { key: key(name), expect, shared_revision: None }).await
+    store.delete(Delete { key: key(name), expect, key_group_revision: None }).await
 }
 
 pub(crate) async fn get(store: &dyn Store, name: &str, at: At) -> Result<GetResult, ReadError> {
@@ -108,19 +114,19 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
     while complete_through < up_to {
         let batch = next(watch).await.unwrap();
         assert!(
-            batch.complete_through >= complete_through,
+            batch.complete_through_revision >= complete_through,
             "progress goes back: {complete_through} to {}",
-            batch.complete_through
+            batch.complete_through_revision
         );
         let mut last = complete_through.next();
         for event in batch.events {
             // Several events may have one revision, but they are all in one batch.
             assert!(event.revision >= last, "{} comes after {last}", event.revision);
-            assert!(event.revision <= batch.complete_through);
+            assert!(event.revision <= batch.complete_through_revision);
             last = event.revision;
             delivered.push(event);
         }
-        complete_through = batch.complete_through;
+        complete_through = batch.complete_through_revision;
     }
     delivered
 }

@@ -16,11 +16,11 @@ fn reservation(name: &str) -> Key {
 }
 
 fn put(name: &str, text: &str, expect: Expect) -> Transaction {
-    Put { key: key(name), value: value(text), expect, ttl: None, shared_revision: None }.into()
+    Put { key: key(name), value: value(text), expect, ttl: None, key_group_revision: None }.into()
 }
 
 fn removal(name: &str, at: Revision) -> Transaction {
-    Delete { key: key(name), expect: Expect::At(at), shared_revision: None }.into()
+    Delete { key: key(name), expect: Expect::At(at), key_group_revision: None }.into()
 }
 
 async fn reserved(store: &dyn Store, name: &str, at: At) -> Option<Entry> {

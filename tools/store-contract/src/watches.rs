@@ -19,7 +19,7 @@ pub async fn a_watch_delivers_all_events_after_its_revision(harness: &impl Harne
     let end = delete(&store, "a", a2).await;
     let log = history(&store, start).await;
     assert_eq!(log.len(), 6);
-    for (skipped, after) in (start.number()..=end.number()).map(Revision::new).enumerate() {
+    for (skipped, after) in (start.as_u64()..=end.as_u64()).map(Revision::new).enumerate() {
         assert_eq!(history(&store, after).await, log[skipped..], "after {after}");
     }
 }
@@ -68,9 +68,9 @@ pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
     let mut watches = Vec::new();
     let (at_once, in_group) = (WakeOrder::AtOnce, WakeOrder::InGroup);
     for order in [at_once, in_group, at_once, in_group] {
-        let mut watch = store.watch_in_order(things(), start, order).await.unwrap();
+        let mut watch = store.watch_with_wake_order(things(), start, order).await.unwrap();
         watches.push(tokio::spawn(async move {
-            events(&mut *watch, start, Revision::new(start.number() + 2)).await
+            events(&mut *watch, start, Revision::new(start.as_u64() + 2)).await
         }));
     }
     tokio::task::yield_now().await;
@@ -86,12 +86,12 @@ pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
 pub async fn a_watch_from_a_future_revision_waits(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let after = Revision::new(start.number() + 2);
+    let after = Revision::new(start.as_u64() + 2);
     let mut watch = store.watch(things(), after).await.unwrap();
     for name in ["a", "b", "c", "d"] {
         create(&store, name, "1").await;
     }
-    let end = Revision::new(start.number() + 4);
+    let end = Revision::new(start.as_u64() + 4);
     let delivered = events(&mut *watch, after, end).await;
     let keys: Vec<&str> = delivered.iter().map(|event| event.key.as_str()).collect();
     assert_eq!(keys, ["/registry/things/c", "/registry/things/d"]);
@@ -109,8 +109,8 @@ pub async fn an_idle_watch_reports_progress(harness: &impl Harness) {
     while complete_through < end {
         let batch = next(&mut *watch).await.unwrap();
         assert_eq!(batch.events, []);
-        assert!(batch.complete_through > complete_through, "a batch without news");
-        complete_through = batch.complete_through;
+        assert!(batch.complete_through_revision > complete_through, "a batch without news");
+        complete_through = batch.complete_through_revision;
     }
     assert_eq!(complete_through, end);
 }

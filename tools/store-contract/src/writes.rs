@@ -80,7 +80,7 @@ pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
     try_delete(&store, "b", Expect::At(made)).await.unwrap_err();
     try_delete(&store, "a", Expect::At(start)).await.unwrap_err();
     let (key, expect) = (key("c"), Expect::Absent);
-    let too_big = Put { key, value: big, expect, ttl: None, shared_revision: None };
+    let too_big = Put { key, value: big, expect, ttl: None, key_group_revision: None };
     store.put(too_big).await.unwrap_err();
     assert_eq!(store.current_rev().await, Ok(made));
     assert_eq!(create(&store, "b", "1").await, made.next());
@@ -106,7 +106,7 @@ pub async fn value_size_is_limited(harness: &impl Harness) {
         value: (0..bytes).map(|at| (at % 251) as u8).collect(),
         expect: Expect::Absent,
         ttl: None,
-        shared_revision: None,
+        key_group_revision: None,
     };
     for bytes in [0, 1, VALUE_BYTES_MAX] {
         let put = of_size(bytes);

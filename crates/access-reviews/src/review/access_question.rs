@@ -73,7 +73,7 @@ impl AccessQuestion<'_> {
         Attributes { user: Some(&self.user), verb: Verb::new(&self.verb), target }
     }
 
-    /// Copies all borrowed values.
+    /// Copies all borrowed values, so that the question can outlive the text it was read from.
     pub fn into_owned(self) -> AccessQuestion<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let target = match self.target {

@@ -80,12 +80,12 @@ struct JsonCursor<'a> {
 }
 
 impl<'a> JsonCursor<'a> {
-    fn peek(&self) -> Option<u8> {
+    fn peek_byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     fn skip_blanks(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek_byte() {
             self.at += 1;
         }
     }
@@ -93,7 +93,7 @@ impl<'a> JsonCursor<'a> {
     /// Skips blanks, and then `byte` if it follows. Reports whether it followed.
     fn skip_byte(&mut self, byte: u8) -> bool {
         self.skip_blanks();
-        let is_next = self.peek() == Some(byte);
+        let is_next = self.peek_byte() == Some(byte);
         self.at += usize::from(is_next);
         is_next
     }
@@ -108,7 +108,7 @@ impl<'a> JsonCursor<'a> {
         let is_special = |byte: &u8| *byte < b' ' || matches!(*byte, b'"' | b'\\');
         let end = start + rest.iter().position(is_special)?;
         self.at = end;
-        if self.peek() != Some(b'"') {
+        if self.peek_byte() != Some(b'"') {
             return None;
         }
         self.at += 1;
@@ -164,7 +164,7 @@ impl<'a> JsonCursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::review::plain_review::{Review, parse_json_object};
+    use crate::review::plain_review::{PlainReview, parse_json_object};
 
     const COMMON: &str = r#"{"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
         "metadata": {}, "spec": {"user": "ana", "uid": "7", "groups": ["dev", "é"],
@@ -172,7 +172,7 @@ mod tests {
         "resource": "pods", "subresource": "log", "name": "a"}}}"#;
 
     fn derived(text: &str) -> Option<Spec<'_>> {
-        let review: Review<'_> = parse_json_object(text.as_bytes())?;
+        let review: PlainReview<'_> = parse_json_object(text.as_bytes())?;
         (review.kind == KIND && review.api_version == V1).then_some(review.spec)
     }
 

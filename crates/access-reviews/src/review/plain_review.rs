@@ -18,7 +18,7 @@ pub(super) const V1BETA1: &str = "authorization.k8s.io/v1beta1";
 /// A whole review. The status that a client sends is ignored.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Review<'a> {
+pub(super) struct PlainReview<'a> {
     pub(super) api_version: &'a str,
     pub(super) kind: &'a str,
     #[serde(default, rename = "metadata", deserialize_with = "deserialize_optional_object")]

@@ -40,7 +40,7 @@ impl ReviewForm {
         }
     }
 
-    fn spec_fields(self) -> &'static [&'static str] {
+    fn spec_field_names(self) -> &'static [&'static str] {
         match self {
             Self::BareSpec => &[
                 "resourceAttributes",
@@ -99,7 +99,7 @@ struct FieldLocation {
     owner_type: &'static str,
     /// The path with indices: `spec.resourceAttributes.fieldSelector.requirements[0].key`.
     path_with_indices: String,
-    /// The path without indices.
+    /// The path without indices: `spec.resourceAttributes.fieldSelector.requirements.key`.
     path_without_indices: String,
 }
 
@@ -216,7 +216,8 @@ impl ReviewReader<'_> {
                 || matches!(&entry.value.value, Value::Text(text) if text.is_empty())
         };
         if let Some(first) = entries.iter().find(|entry| !may_be_there(entry)) {
-            let written = self.source_text.get(node.span.start..node.span.end).unwrap_or_default();
+            let written =
+                self.source_text.get(node.span.start..node.span.end_offset).unwrap_or_default();
             let message = format!("metadata: Invalid value: {written}: must be empty");
             self.report_problem("metadata".to_owned(), message, first.key_span, None);
         }
@@ -230,7 +231,7 @@ impl ReviewReader<'_> {
     ) -> plain_review::Spec<'n> {
         let mut spec = plain_review::Spec::default();
         let mut lists: Vec<&Entry> = Vec::new();
-        for entry in self.read_known_fields(entries, form.spec_fields(), at) {
+        for entry in self.read_known_fields(entries, form.spec_field_names(), at) {
             let (node, at) = (&entry.value, at.child_location(&entry.key));
             match entry.key.as_str() {
                 "resourceAttributes" => {
@@ -354,7 +355,7 @@ impl ReviewReader<'_> {
                         items.map(|(idx, item)| self.read_requirement(item, &at.index(idx)));
                     found.requirements = items.collect();
                 }
-                _ => self.report_wrong_type(node, &requirement_type(type_name, true), &at),
+                _ => self.report_wrong_type(node, &requirement_go_type(type_name, true), &at),
             }
         }
         Some(found)
@@ -370,7 +371,7 @@ impl ReviewReader<'_> {
             Value::Null => return found,
             Value::Object(entries) => entries,
             _ => {
-                self.report_wrong_type(node, &requirement_type(at.owner_type, false), at);
+                self.report_wrong_type(node, &requirement_go_type(at.owner_type, false), at);
                 return found;
             }
         };
@@ -467,7 +468,7 @@ impl ReviewReader<'_> {
 }
 
 /// Go's name of a requirement of a selector, or of a list of them.
-fn requirement_type(selector_type: &str, is_list: bool) -> String {
+fn requirement_go_type(selector_type: &str, is_list: bool) -> String {
     let name = match selector_type {
         "FieldSelectorAttributes" => "v1.FieldSelectorRequirement",
         _ => "v1.LabelSelectorRequirement",

@@ -87,7 +87,7 @@ pub fn parse_plain_review(text: &[u8]) -> Option<(Version, plain_review::Spec<'_
     if let Some(spec) = std::str::from_utf8(text).ok().and_then(common_review_reader::read_review) {
         return Some((Version::V1, spec));
     }
-    let review: plain_review::Review<'_> = plain_review::parse_json_object(text)?;
+    let review: plain_review::PlainReview<'_> = plain_review::parse_json_object(text)?;
     let (version, other_list) = match review.api_version {
         plain_review::V1 => (Version::V1, &review.spec.group),
         plain_review::V1BETA1 => (Version::V1beta1, &review.spec.groups),

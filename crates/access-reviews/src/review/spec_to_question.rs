@@ -28,7 +28,7 @@ impl<'a> Spec<'a> {
         let mut errors = self.target_faults();
         if self.user.is_empty() && self.groups().is_empty() {
             let detail = "at least one of user or group must be specified";
-            errors.push(spec_path().child("user").invalid("", detail));
+            errors.push(spec_field_path().child("user").invalid("", detail));
         }
         self.build_question(errors, build_user)
     }
@@ -49,8 +49,10 @@ impl<'a> Spec<'a> {
     fn target_faults(&self) -> FieldErrors {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         match (&self.resource_attributes, &self.non_resource_attributes) {
-            (Some(_), Some(path)) => spec_path().invalid(path.to_bad_value(), detail).into(),
-            (None, None) => spec_path().invalid(BadValue::Json("null".to_owned()), detail).into(),
+            (Some(_), Some(path)) => spec_field_path().invalid(path.to_bad_value(), detail).into(),
+            (None, None) => {
+                spec_field_path().invalid(BadValue::Json("null".to_owned()), detail).into()
+            }
             (Some(_), None) | (None, Some(_)) => FieldErrors::new(),
         }
     }
@@ -62,7 +64,11 @@ impl<'a> Spec<'a> {
         make_user: impl FnOnce(&Self) -> User,
     ) -> Result<AccessQuestion<'a>, FieldErrors> {
         if let Some(resource) = &self.resource_attributes {
-            validate_selectors(resource, &spec_path().child("resourceAttributes"), &mut errors);
+            validate_selectors(
+                resource,
+                &spec_field_path().child("resourceAttributes"),
+                &mut errors,
+            );
         }
         let target = match (&self.resource_attributes, &self.non_resource_attributes) {
             (Some(resource), _) if errors.is_empty() => {
@@ -88,7 +94,7 @@ impl NonResourceAttributes<'_> {
     }
 }
 
-fn spec_path() -> FieldPath<'static> {
+fn spec_field_path() -> FieldPath<'static> {
     FieldPath::root("spec")
 }
 
@@ -142,8 +148,8 @@ fn convert_selector<R>(
             Err(error) => messages.push(error.to_string()),
         }
     }
-    let error =
-        (!messages.is_empty()).then(|| SelectorError::new(field_errors::aggregate(&messages)));
+    let error = (!messages.is_empty())
+        .then(|| SelectorError::new(field_errors::aggregate_messages(&messages)));
     Some(Selector { requirements, error })
 }
 

@@ -315,7 +315,7 @@ fn ignored_requirements_are_reported() {
 /// everything.
 #[test]
 fn an_unavailable_authorizer_is_an_error() {
-    let busy = Decision::unavailable(authz::UnavailableCause::TooManyCalls);
+    let busy = Decision::authorizer_unavailable(authz::UnavailableCause::TooManyCalls);
     let chain = chain(vec![fixed("a", busy), ChainMember::AlwaysAllow]);
     let ana = user("ana", &[]);
     for kind in [

@@ -118,7 +118,8 @@ fn unavailable_authorizers_have_their_own_error() {
         UnavailableCause::OutOfResources,
         UnavailableCause::DeadlineExceeded,
     ] {
-        let decision = Decision::unavailable(why).with_error(EvaluationErrors::message("secret"));
+        let decision =
+            Decision::authorizer_unavailable(why).with_error(EvaluationErrors::message("secret"));
         let error = check_allowed(&attributes, "/uri", &decision).unwrap_err();
         assert_eq!(error, AccessError::Unavailable(why));
         assert!(!error.to_string().contains("secret"), "{error}");

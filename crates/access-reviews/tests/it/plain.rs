@@ -232,7 +232,7 @@ proptest! {
         }
         let now = Timestamp::UNIX_EPOCH;
         for kind in ReviewKind::ALL {
-            let request = ReviewRequest { version: kind.versions()[0], namespace: "n", user: None, now };
+            let request = ReviewRequest { version: kind.served_versions()[0], namespace: "n", user: None, now };
             let _ = prepare_review(kind, &body, &request);
         }
     }

@@ -109,7 +109,7 @@ pub(crate) fn fixed(name: &str, decision: Decision) -> ChainMember {
 }
 
 pub(crate) fn abac(lines: &str) -> ChainMember {
-    let source = Source { name: "policy", bytes: lines.as_bytes() };
+    let source = Source { name: "policy", file_bytes: lines.as_bytes() };
     let loaded =
         manifests::abac::load_policies(&source, &manifests::abac::PolicyLoadOptions::default())
             .unwrap();
@@ -119,7 +119,7 @@ pub(crate) fn abac(lines: &str) -> ChainMember {
 pub(crate) fn rbac(objects: &[Value]) -> ChainMember {
     let mut snapshot = Snapshot::default();
     for object in objects {
-        match manifests::rbac::decode(object).unwrap().into_object_unvalidated().unwrap() {
+        match manifests::rbac::decode_object(object).unwrap().into_object_unvalidated().unwrap() {
             manifests::rbac::RbacObject::Role(role) => snapshot.put_role(role),
             manifests::rbac::RbacObject::Binding(binding) => snapshot.put_binding(binding),
         }

@@ -293,7 +293,8 @@ fn names_are_resolved_or_an_error() {
             (want.0, want.1, Namespace::new(want.2))
         );
     }
-    let unknown = || Err(ResourceResolutionError { detail: "did you mean `pods`?".to_owned() });
+    let unknown =
+        || Err(ResourceResolutionError { error_detail: "did you mean `pods`?".to_owned() });
     let error = prepared(legacy, &legacy_body("Podz", "")).resolve_resource(|_| unknown());
     assert_eq!(
         error.unwrap_err().to_string(),

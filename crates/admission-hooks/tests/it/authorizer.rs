@@ -77,7 +77,7 @@ async fn t081_whoever_may_break_the_glass_passes_by() {
         assert_eq!(clerk.asked(), [format!("{user} breakglass w")]);
         for event in notes.hook_events {
             let is_skipped = matches!(
-                &event.outcome,
+                &event.hook_outcome,
                 HookOutcome::Skipped(SkipReason::Condition(name)) if name == "c0"
             );
             assert_eq!(is_skipped, n_calls == 0, "{event:?}");

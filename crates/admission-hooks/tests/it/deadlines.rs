@@ -73,7 +73,7 @@ async fn a_hook_that_takes_too_long_is_a_failed_call() {
     let (_, notes) = scene.allowed().await;
     assert!((1..5).contains(&began.elapsed().as_secs()));
     let HookOutcome::Called { verdict: CallVerdict::FailOpen { cause, message }, .. } =
-        &notes.hook_events[0].outcome
+        &notes.hook_events[0].hook_outcome
     else {
         panic!("{notes:?}")
     };
@@ -144,7 +144,7 @@ async fn a_request_that_waits_for_its_turn_makes_no_hook_late() {
     assert!(n_polls > 2, "{n_polls}");
     assert_eq!(label_of(&object, "a"), Some("b"));
     let failed = notes.hook_events.iter().find(|event| {
-        let outcome = &event.outcome;
+        let outcome = &event.hook_outcome;
         matches!(outcome, HookOutcome::Called { verdict: CallVerdict::FailOpen { .. }, .. })
     });
     assert!(failed.is_none(), "{failed:?}");

@@ -32,7 +32,7 @@ async fn the_first_of_several_denials_counts_however_slow_it_is() {
     let (refusal, notes) = scene.refused().await;
     assert!(refusal.to_string().ends_with("denied the request: slow"), "{refusal}");
     let denials = notes.hook_events.iter().filter(|event| {
-        matches!(&event.outcome, HookOutcome::Called { verdict: CallVerdict::Deny(_), .. })
+        matches!(&event.hook_outcome, HookOutcome::Called { verdict: CallVerdict::Deny(_), .. })
     });
     assert_eq!(denials.count(), 2);
 }

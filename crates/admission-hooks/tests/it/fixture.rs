@@ -106,7 +106,7 @@ pub(crate) struct Seen {
 
 impl HookObserver for Seen {
     fn on_call(&self, report: &CallReport<'_>) {
-        let rejection = report.rejection.map(|cause| cause.metric_label());
+        let rejection = report.rejection_cause.map(|cause| cause.metric_label());
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
     }
 

@@ -326,8 +326,10 @@ async fn hooks_are_told_who_we_are_to_them() {
     let token = Credentials::Token(Secret::new("hunter2"));
     let access = ServiceCredentials { credentials: token, ..ServiceCredentials::ANONYMOUS };
     let users = HashMap::from([(known.address().to_string(), access)]);
-    let access =
-        ServiceCredentialsTable { by_target_name: users, ..ServiceCredentialsTable::default() };
+    let access = ServiceCredentialsTable {
+        credentials_by_target_name: users,
+        ..ServiceCredentialsTable::default()
+    };
     let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
     let mut scene = Scene::new().validating("c", hooks);
     scene.environment =
@@ -351,7 +353,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let current =
         ServiceCredentials { client_certificate: Some(identity), ..ServiceCredentials::ANONYMOUS };
     let access = ServiceCredentialsTable {
-        current_context: Some(current),
+        current_context_credentials: Some(current),
         ..ServiceCredentialsTable::default()
     };
     let peer = peer(says(allow()));

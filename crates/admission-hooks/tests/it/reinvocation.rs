@@ -25,7 +25,7 @@ async fn a_hook_is_not_called_again_for_its_own_change() {
     let skipped = notes
         .hook_events
         .iter()
-        .find(|event| event.outcome == HookOutcome::Skipped(SkipReason::NotAgain));
+        .find(|event| event.hook_outcome == HookOutcome::Skipped(SkipReason::NotAgain));
     assert_eq!(skipped.map(|event| (event.round, event.webhook.as_str())), Some((1, "b.x.y")));
 }
 

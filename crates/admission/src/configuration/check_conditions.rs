@@ -48,6 +48,6 @@ pub(super) fn check_match_conditions(
         } else {
             errors.extend(label_key_faults(name).iter().map(|fault| path.invalid(name, fault)));
         }
-        seen.check_unique(name, &path, errors);
+        seen.check_unique_name(name, &path, errors);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn check_qualified_name(name: &str, at: &FieldPath<'_>, errors: &mut 
 pub(super) struct UniqueNames<'t>(HashSet<&'t str>);
 
 impl<'t> UniqueNames<'t> {
-    pub(super) fn check_unique(
+    pub(super) fn check_unique_name(
         &mut self,
         name: &'t str,
         at: &FieldPath<'_>,

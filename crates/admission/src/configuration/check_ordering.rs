@@ -17,7 +17,11 @@ const ORDERING_MODES: [&str; 2] = ["Graph", "Sequential"];
 const CONSTRAINT_MEMBERS: [&str; 2] = ["after", "before"];
 
 /// Checks the ordering constraints of one entry, without other configurations.
-pub(super) fn check_constraints(entry: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+pub(super) fn check_ordering_constraints(
+    entry: &Tree,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
     check_supported_value(entry, "orderingMode", &ORDERING_MODES, at, errors);
     let is_graph = read_string(entry, "orderingMode") == Some("Graph");
     let own = read_string(entry, "name").unwrap_or_default();
@@ -33,7 +37,7 @@ pub(super) fn check_constraints(entry: &Tree, at: &FieldPath<'_>, errors: &mut F
             if !own.is_empty() && *name == own {
                 errors.push(at.invalid(*name, "must not reference itself"));
             }
-            seen.check_unique(name, &at, errors);
+            seen.check_unique_name(name, &at, errors);
         }
     }
 }

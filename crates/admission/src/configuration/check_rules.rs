@@ -30,7 +30,7 @@ pub(super) fn check_rules(
         let (resources, path) = (read_strings(rule, "resources"), at.child("resources"));
         match dialect {
             RuleDialect::V1 => check_resources(&resources, &path, errors),
-            RuleDialect::V1alpha1 => check_resources_strictly(&resources, &path, errors),
+            RuleDialect::V1alpha1 => check_v1alpha1_resources(&resources, &path, errors),
         }
         match read_string(rule, "scope") {
             Some(scope) if !SCOPES.contains(&scope) => {
@@ -48,7 +48,7 @@ pub(super) fn check_initializer_rules(entry: &Tree, at: &FieldPath<'_>, errors: 
         let at = list.index(idx);
         check_groups_and_versions(rule, &at, errors);
         let (resources, path) = (read_strings(rule, "resources"), at.child("resources"));
-        check_not_empty(&resources, &path, errors);
+        check_list_not_empty(&resources, &path, errors);
         for (idx, entry) in resources.iter().enumerate() {
             if entry.contains('/') && *entry != ALL_WITH_SUBRESOURCES {
                 let detail = "must not specify subresources";
@@ -102,19 +102,19 @@ fn check_groups_and_versions(rule: &Tree, at: &FieldPath<'_>, errors: &mut Field
         }
         // The empty group is the core group; there is no empty version.
         if member == "apiVersions" {
-            check_none_empty(&items, &path, errors);
+            check_no_empty_items(&items, &path, errors);
         }
     }
 }
 
-fn check_not_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn check_list_not_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if items.is_empty() {
         errors.push(at.required(""));
     }
-    check_none_empty(items, at, errors);
+    check_no_empty_items(items, at, errors);
 }
 
-fn check_none_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn check_no_empty_items(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (idx, _) in items.iter().enumerate().filter(|(_, item)| item.is_empty()) {
         errors.push(at.index(idx).required(""));
     }
@@ -122,8 +122,8 @@ fn check_none_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors
 
 /// Checks resources by the rules of `v1alpha1`, which do not depend on their order: `*` and `*/*` must be the only
 /// entry, and no entry may be covered by a wildcard.
-fn check_resources_strictly(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    check_not_empty(resources, at, errors);
+fn check_v1alpha1_resources(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+    check_list_not_empty(resources, at, errors);
     let all: HashSet<&str> = resources.iter().copied().collect();
     for (idx, entry) in resources.iter().enumerate() {
         let Some((resource, subresource)) = entry.split_once('/') else { continue };

@@ -5,7 +5,7 @@ use field_errors::{FieldErrors, FieldPath};
 
 use super::check_names::{UniqueNames, check_qualified_name};
 use super::check_webhooks::{FAILURE_POLICIES, check_supported_value};
-use super::fail_open_registration::{self, StoredEntries};
+use super::fail_open_registration::{self, StoredEntriesByName};
 use super::{check_client_config, check_ordering, check_rules};
 use crate::json_members::read_string;
 use crate::request_matching::RuleDialect;
@@ -19,7 +19,7 @@ pub(super) fn check_initializers(
     check_entries(entries, stored, at, errors, &|entry, at, errors| {
         check_rules::check_initializer_rules(entry, at, errors);
         check_supported_value(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
-        check_ordering::check_constraints(entry, at, errors);
+        check_ordering::check_ordering_constraints(entry, at, errors);
     });
 }
 
@@ -44,7 +44,7 @@ fn check_entries(
     errors: &mut FieldErrors,
     check_own: &dyn Fn(&Tree, &FieldPath<'_>, &mut FieldErrors),
 ) {
-    let stored = StoredEntries::new(stored.unwrap_or_default());
+    let stored = StoredEntriesByName::new(stored.unwrap_or_default());
     let mut seen = UniqueNames::default();
     for (idx, entry) in entries.iter().enumerate() {
         let at = at.index(idx);
@@ -52,6 +52,6 @@ fn check_entries(
         check_qualified_name(name, &at.child("name"), errors);
         check_own(entry, &at, errors);
         fail_open_registration::check_failure_policy(entry, &stored, &at, errors);
-        seen.check_unique(name, &at.child("name"), errors);
+        seen.check_unique_name(name, &at.child("name"), errors);
     }
 }

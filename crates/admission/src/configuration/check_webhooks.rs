@@ -68,7 +68,7 @@ pub(super) fn check_webhooks(
         }
         check_review_versions(webhook, strictness, &at, errors);
         if strictness.requires_unique_names {
-            seen.check_unique(name, &at.child("name"), errors);
+            seen.check_unique_name(name, &at.child("name"), errors);
         }
     }
 }

@@ -8,7 +8,7 @@ use api_object::{Tree, name};
 use go_compat::Url;
 use x509_verify::CaBundle;
 
-use super::fail_open_registration::{StoredEntries, is_raised_to_fail_with_changes};
+use super::fail_open_registration::{StoredEntriesByName, is_raised_to_fail_with_changes};
 use super::kind::ConfigurationKind;
 use super::{STATIC_MANIFEST_SUFFIX, check_rules, reserved_suffix_detail};
 use crate::client_config::decode_ca_bundle;
@@ -67,7 +67,7 @@ impl fmt::Display for ConfigurationWarning {
     }
 }
 
-pub(super) fn find_warnings(
+pub(super) fn find_configuration_warnings(
     kind: ConfigurationKind,
     new: &Tree,
     old: Option<&Tree>,
@@ -81,7 +81,7 @@ pub(super) fn find_warnings(
         });
     }
     let stored = old.map(|old| read_objects(old, kind.list_member_name())).unwrap_or_default();
-    let stored = StoredEntries::new(&stored);
+    let stored = StoredEntriesByName::new(&stored);
     for (idx, entry) in read_objects(new, kind.list_member_name()).into_iter().enumerate() {
         let at = format!("{}[{idx}]", kind.list_member_name());
         if kind != ConfigurationKind::Initializer {

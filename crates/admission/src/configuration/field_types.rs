@@ -169,7 +169,7 @@ pub(crate) fn check_value_type(
     at: &str,
 ) -> Result<(), MetadataTypeError> {
     if value.is_null() {
-        *value = shape.empty_value();
+        *value = shape.null_item_replacement();
     }
     match (shape, &mut *value) {
         (FieldType::String, Value::String(_)) => Ok(()),
@@ -272,7 +272,7 @@ fn find_unknown_members(shape: &FieldType, value: &Value, at: &str, found: &mut 
 
 impl FieldType {
     /// The value that replaces a null item.
-    fn empty_value(&self) -> Value {
+    fn null_item_replacement(&self) -> Value {
         match self {
             Self::String | Self::Bytes => Value::String(String::new()),
             Self::Int32 => Value::from(0),

@@ -10,7 +10,8 @@ use super::check_webhooks::NO_SIDE_EFFECTS;
 use crate::hook::ReviewVersion;
 use crate::json_members::{read_object, read_objects, read_string, read_strings};
 
-/// The rules that apply to the webhooks of an object.
+/// The validation rules that apply to the webhooks of an object; an update omits the rules that the stored
+/// object breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UpdateRatchet<'a> {
     /// Whether match conditions are validated.

@@ -25,7 +25,7 @@ pub struct InitializerTimers {
     timers_end_at: Duration,
     initializers_origin: InitializersOrigin,
     /// The names of the first list that was observed, for [`removal_annotation_key`](Self::removal_annotation_key).
-    initial_names: Option<Vec<String>>,
+    initial_pending_names: Option<Vec<String>>,
     timers: Vec<InitializerTimer>,
 }
 
@@ -72,7 +72,7 @@ impl InitializerTimers {
             stale_retry_interval: options.stale_retry_interval.max(RECHECK_MIN),
             timers_end_at: options.global_timeout,
             initializers_origin: origin,
-            initial_names: None,
+            initial_pending_names: None,
             timers: Vec::new(),
         }
     }
@@ -80,8 +80,9 @@ impl InitializerTimers {
     /// Observes the pending list. Timers start for entries that may act now and could not before; timers of entries that
     /// are gone, or that have to wait again, are dropped.
     pub fn observe_pending(&mut self, pending: &[PendingInitializer], now: Duration) {
-        if self.initial_names.is_none() {
-            self.initial_names = Some(pending.iter().map(|entry| entry.name.clone()).collect());
+        if self.initial_pending_names.is_none() {
+            self.initial_pending_names =
+                Some(pending.iter().map(|entry| entry.name.clone()).collect());
         }
         let mut n_entries: HashMap<&str, usize> = HashMap::new();
         for entry in pending {
@@ -164,7 +165,7 @@ impl InitializerTimers {
     /// were added later share the number after the last.
     #[must_use]
     pub fn removal_annotation_key(&self, name: &str) -> String {
-        let initial_names = self.initial_names.as_deref().unwrap_or_default();
+        let initial_names = self.initial_pending_names.as_deref().unwrap_or_default();
         let idx = initial_names.iter().position(|own| own == name);
         let idx = idx.unwrap_or(initial_names.len());
         format!("failed-open.initializer.portcullis.io/{idx}")

@@ -78,7 +78,7 @@ impl Initializers {
         };
         let mut pending: Vec<PendingInitializer> =
             read_objects(field, "pending").into_iter().map(read).collect();
-        clean_after_lists(&mut pending);
+        remove_invalid_after_names(&mut pending);
         Self {
             pending_initializers: pending,
             failure_status: read_object(field, "result").cloned(),
@@ -93,7 +93,7 @@ impl Initializers {
 
     /// Writes the field of an object; an empty value removes it.
     pub fn write_to_object(mut self, tree: &mut Tree) {
-        clean_after_lists(&mut self.pending_initializers);
+        remove_invalid_after_names(&mut self.pending_initializers);
         let metadata = api_object::metadata_mut(tree);
         if self.is_empty() {
             metadata.shift_remove(INITIALIZERS);
@@ -101,7 +101,7 @@ impl Initializers {
         }
         let mut field = Tree::new();
         if !self.pending_initializers.is_empty() {
-            let entries = self.pending_initializers.into_iter().map(pending_to_json);
+            let entries = self.pending_initializers.into_iter().map(pending_initializer_to_json);
             field.insert("pending".to_owned(), Value::Array(entries.collect()));
         }
         if let Some(result) = self.failure_status {
@@ -233,7 +233,7 @@ pub fn without_initializer(tree: &Tree, name: &str) -> Option<Tree> {
 }
 
 /// Removes names from `after_initializers` that are duplicates or not in the list.
-fn clean_after_lists(pending: &mut [PendingInitializer]) {
+fn remove_invalid_after_names(pending: &mut [PendingInitializer]) {
     let names: HashSet<String> = pending.iter().map(|entry| entry.name.clone()).collect();
     for after in pending.iter_mut().filter_map(|entry| entry.after_initializers.as_mut()) {
         let mut seen = HashSet::new();
@@ -241,7 +241,7 @@ fn clean_after_lists(pending: &mut [PendingInitializer]) {
     }
 }
 
-fn pending_to_json(entry: PendingInitializer) -> Value {
+fn pending_initializer_to_json(entry: PendingInitializer) -> Value {
     let mut tree = Tree::new();
     tree.insert("name".to_owned(), entry.name.into());
     if let Some(after) = entry.after_initializers {

@@ -21,26 +21,26 @@ pub struct InitializerOptions {
     /// The most initializers that an object may wait for.
     pub pending_initializers_max: usize,
     /// The limits for all objects with pending initializers.
-    pub waiting_objects_max: WaitingObjectsMax,
+    pub waiting_object_limits: WaitingObjectLimits,
     /// The limits for the objects with pending initializers of one user.
-    pub waiting_objects_per_user_max: WaitingObjectsMax,
+    pub waiting_object_limits_per_user: WaitingObjectLimits,
 }
 
 /// The default limits for all objects with pending initializers.
-pub const WAITING_OBJECTS_MAX: WaitingObjectsMax =
-    WaitingObjectsMax { n_objects: 10_000, n_bytes: 128 << 20 };
+pub const WAITING_OBJECTS_MAX: WaitingObjectLimits =
+    WaitingObjectLimits { objects_max: 10_000, bytes_max: 128 << 20 };
 
 /// The default limits for one user. At least eight users are needed to reach the limits for all.
-pub const WAITING_OBJECTS_PER_USER_MAX: WaitingObjectsMax =
-    WaitingObjectsMax { n_objects: 1_000, n_bytes: 16 << 20 };
+pub const WAITING_OBJECTS_PER_USER_MAX: WaitingObjectLimits =
+    WaitingObjectLimits { objects_max: 1_000, bytes_max: 16 << 20 };
 
 /// Limits for the objects that have pending initializers at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WaitingObjectsMax {
+pub struct WaitingObjectLimits {
     /// The highest number of objects.
-    pub n_objects: usize,
+    pub objects_max: usize,
     /// The most bytes of all objects together, as they are stored.
-    pub n_bytes: usize,
+    pub bytes_max: usize,
 }
 
 impl Default for InitializerOptions {
@@ -52,8 +52,8 @@ impl Default for InitializerOptions {
             global_timeout: Duration::from_secs(600),
             clock_drift: Duration::from_secs(30),
             pending_initializers_max: PENDING_INITIALIZERS_MAX,
-            waiting_objects_max: WAITING_OBJECTS_MAX,
-            waiting_objects_per_user_max: WAITING_OBJECTS_PER_USER_MAX,
+            waiting_object_limits: WAITING_OBJECTS_MAX,
+            waiting_object_limits_per_user: WAITING_OBJECTS_PER_USER_MAX,
         }
     }
 }

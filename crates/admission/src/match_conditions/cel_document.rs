@@ -20,19 +20,19 @@ pub(super) struct CelDocumentList<'a>(Vec<CelDocument<'a>>);
 pub(super) struct CelDocumentMap<'a>(Vec<(&'a str, CelDocument<'a>)>);
 
 impl<'a> CelDocument<'a> {
-    pub(super) fn from_tree(tree: &'a Tree) -> Self {
-        let members = tree.iter().map(|(key, value)| (key.as_str(), Self::from_value(value)));
+    pub(super) fn from_json_object(tree: &'a Tree) -> Self {
+        let members = tree.iter().map(|(key, value)| (key.as_str(), Self::from_json_value(value)));
         let mut members: Vec<_> = members.collect();
         members.sort_unstable_by_key(|(key, _)| *key);
         Self::Map(CelDocumentMap(members))
     }
 
     /// Converts a value. The decoder of the request bounds the nesting of values, and so the recursion.
-    fn from_value(value: &'a Json) -> Self {
+    fn from_json_value(value: &'a Json) -> Self {
         match value {
-            Json::Object(tree) => Self::from_tree(tree),
+            Json::Object(tree) => Self::from_json_object(tree),
             Json::Array(items) => {
-                Self::List(CelDocumentList(items.iter().map(Self::from_value).collect()))
+                Self::List(CelDocumentList(items.iter().map(Self::from_json_value).collect()))
             }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Self::Scalar(value),
         }
@@ -40,7 +40,7 @@ impl<'a> CelDocument<'a> {
 
     pub(super) fn value(&self) -> Value<'_> {
         match self {
-            Self::Scalar(scalar) => scalar_value(scalar),
+            Self::Scalar(scalar) => json_scalar_to_cel_value(scalar),
             Self::List(items) => Value::List(List::Source(items)),
             Self::Map(members) => Value::Map(Map::Source(members)),
         }
@@ -49,7 +49,7 @@ impl<'a> CelDocument<'a> {
 
 /// Converts a scalar. A number is an integer if it is written as one and fits into 64 bits; otherwise it is a
 /// double.
-fn scalar_value(scalar: &Json) -> Value<'_> {
+fn json_scalar_to_cel_value(scalar: &Json) -> Value<'_> {
     match scalar {
         Json::Bool(truth) => Value::Bool(*truth),
         Json::Number(number) => match number.as_i64() {
@@ -81,7 +81,7 @@ impl MapSource for CelDocumentMap<'_> {
         self.0.get(position).map(|(_, document)| document.value())
     }
 
-    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+    fn map_entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
         Box::new(self.0.iter().map(|(key, document)| (*key, document.value())))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use cel::{AuthorizationValue, Environment, ObjectType, Type};
 
-use super::request_variable::request_type;
+use super::request_variable::request_cel_type;
 
 /// The index of the variable `authorizer`.
 pub(super) const AUTHORIZER_INDEX: usize = 4;
@@ -13,29 +13,29 @@ pub(super) const REQUEST_RESOURCE_INDEX: usize = 5;
 
 /// The environment for stored conditions. It has all functions, because a stored condition stays valid.
 pub(super) static STORED_CONDITION_ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::for_stored_expressions(declare_variables()));
+    LazyLock::new(|| Environment::for_stored_expressions(declare_cel_variables()));
 
 /// The environment for new conditions. It has only functions that the previous version also has, so that a rollback is
 /// possible.
 pub(super) static NEW_CONDITION_ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::for_new_expressions(declare_variables()));
+    LazyLock::new(|| Environment::for_new_expressions(declare_cel_variables()));
 
 /// Declares the variables, in the order of their values.
 ///
 /// `params` and `variables` belong to policies, so a condition that uses one does not compile.
-fn declare_variables() -> Vec<(&'static str, Type)> {
+fn declare_cel_variables() -> Vec<(&'static str, Type)> {
     vec![
         ("object", Type::Dyn),
         ("oldObject", Type::Dyn),
-        ("namespaceObject", namespace_type()),
-        ("request", request_type()),
+        ("namespaceObject", namespace_cel_type()),
+        ("request", request_cel_type()),
         ("authorizer", Type::Opaque(AuthorizationValue::AUTHORIZER)),
         ("authorizer.requestResource", Type::Opaque(AuthorizationValue::RESOURCE_CHECK)),
     ]
 }
 
 /// The type of `namespaceObject`, as Kubernetes declares it: without owner references and managed fields.
-fn namespace_type() -> Type {
+fn namespace_cel_type() -> Type {
     let texts = || Type::list_of(Type::String);
     let labels = || Type::map_of(Type::String, Type::String);
     let metadata = ObjectType::new(

@@ -31,7 +31,7 @@ impl MatchConditions {
         let explained = self.conditions.iter().map(|condition| ExplainedCondition {
             name: &condition.name,
             expression: &condition.expression,
-            explanation: match &condition.program {
+            explanation: match &condition.compiled_program {
                 Err(error) => Err(error.clone()),
                 Ok(_) => STORED_CONDITION_ENVIRONMENT
                     .explain(&condition.expression, &variables, COST_LIMIT)

@@ -57,7 +57,7 @@ impl<'a> AdmissionRequest<'a> {
             operation: requested.operation.name(),
             user: UserInfo { user, extra: extra.map(Extra) },
             is_dry_run: requested.is_dry_run,
-            options: requested.options.map(CelDocument::from_tree),
+            options: requested.options.map(CelDocument::from_json_object),
         }
     }
 
@@ -77,7 +77,7 @@ impl<'a> AdmissionRequest<'a> {
 }
 
 /// The type of the variable. The positions of the fields are those of the records below.
-pub(super) fn request_type() -> Type {
+pub(super) fn request_cel_type() -> Type {
     let texts = Type::list_of(Type::String);
     let kind = ObjectType::new(
         "kubernetes.GroupVersionKind",
@@ -205,7 +205,7 @@ impl MapSource for Extra<'_> {
         self.0.get(key).map(|values| Value::List(List::Strings(values)))
     }
 
-    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+    fn map_entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
         let entries = self.0.iter();
         Box::new(entries.map(|(key, values)| (key.as_str(), Value::List(List::Strings(values)))))
     }

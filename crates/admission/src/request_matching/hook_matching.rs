@@ -82,7 +82,8 @@ pub enum SkipCause<'h> {
     ConditionError(String),
 }
 
-/// The name of its resource under which a request matches a rule.
+/// The name of the requested resource that a rule matched: the name in the request, or that of an
+/// equivalent resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchedResourceName {
     /// The resource of the request.

@@ -116,9 +116,9 @@ impl Rule {
     #[must_use]
     pub fn matches(&self, target: &RuleTarget<'_>) -> bool {
         self.scope.matches(target)
-            && matches_list(&self.operations, target.operation)
-            && matches_list(&self.groups, target.resource.group)
-            && matches_list(&self.versions, target.resource.version)
+            && list_matches(&self.operations, target.operation)
+            && list_matches(&self.groups, target.resource.group)
+            && list_matches(&self.versions, target.resource.version)
             && self.resources.iter().any(|pattern| pattern.matches(target))
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn operations_member_name(tree: &Tree, dialect: RuleDialect) -> &'sta
     }
 }
 
-fn matches_list(items: &[String], requested: &str) -> bool {
+fn list_matches(items: &[String], requested: &str) -> bool {
     items.iter().any(|item| item == ANY || item == requested)
 }
 

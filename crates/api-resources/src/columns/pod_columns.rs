@@ -38,7 +38,7 @@ pub(super) static POD: BuiltInTable = BuiltInTable {
         vec![
             name_cell(tree),
             format!("{}/{}", summary.n_ready_containers, summary.n_containers).into(),
-            summary.status_column.as_str().into(),
+            summary.status_text.as_str().into(),
             summary.render_restarts(now).into(),
             age_cell(tree, now),
             text_or_placeholder(ip, "<none>").into(),
@@ -52,7 +52,7 @@ pub(super) static POD: BuiltInTable = BuiltInTable {
 /// The combined state of the containers of a pod.
 #[derive(Debug, Default)]
 struct ContainerSummary {
-    status_column: String,
+    status_text: String,
     n_containers: usize,
     n_ready_containers: usize,
     n_restarts: i64,
@@ -64,13 +64,13 @@ impl ContainerSummary {
     fn new(tree: &Tree, spec: &Value, status: &Value) -> Self {
         let phase = string_member(status, "phase");
         let mut summary = Self {
-            status_column: reason_or_phase(string_member(status, "reason"), phase).to_owned(),
+            status_text: reason_or_phase(string_member(status, "reason"), phase).to_owned(),
             n_containers: list_member(spec, "containers").len(),
             ..Self::default()
         };
         let conditions = list_member(status, "conditions");
         if conditions.iter().any(|it| string_member(it, "reason") == "SchedulingGated") {
-            "SchedulingGated".clone_into(&mut summary.status_column);
+            "SchedulingGated".clone_into(&mut summary.status_text);
         }
         summary.n_containers +=
             list_member(spec, "initContainers").iter().filter(|it| is_sidecar(it)).count();
@@ -80,9 +80,9 @@ impl ContainerSummary {
         }
         let is_deleted = value_at_path(tree, &["metadata", "deletionTimestamp"]).is_string();
         if is_deleted && string_member(status, "reason") == "NodeLost" {
-            "Unknown".clone_into(&mut summary.status_column);
+            "Unknown".clone_into(&mut summary.status_text);
         } else if is_deleted && !matches!(phase, "Succeeded" | "Failed") {
-            "Terminating".clone_into(&mut summary.status_column);
+            "Terminating".clone_into(&mut summary.status_text);
         }
         summary
     }
@@ -108,7 +108,7 @@ impl ContainerSummary {
                 (Value::Null, waiting) => waiting.to_owned(),
                 (terminated, _) => termination_reason(terminated),
             };
-            self.status_column = format!("Init:{word}");
+            self.status_text = format!("Init:{word}");
             return true;
         }
         false
@@ -129,9 +129,9 @@ impl ContainerSummary {
             let terminated = value_at_path(state, &["terminated"]);
             match string_member(value_at_path(state, &["waiting"]), "reason") {
                 "" if !terminated.is_null() => {
-                    self.status_column = termination_reason(terminated);
+                    self.status_text = termination_reason(terminated);
                     if integer_member(terminated, "exitCode") != 0 {
-                        error = Some(self.status_column.clone());
+                        error = Some(self.status_text.clone());
                     }
                 }
                 "" if bool_member(container, "ready")
@@ -141,12 +141,12 @@ impl ContainerSummary {
                     self.n_ready_containers += 1;
                 }
                 "" => {}
-                waiting => waiting.clone_into(&mut self.status_column),
+                waiting => waiting.clone_into(&mut self.status_text),
             }
         }
-        if self.status_column == "Completed" {
+        if self.status_text == "Completed" {
             let is_ready = is_condition_true(list_member(status, "conditions"), "Ready");
-            self.status_column = match (is_any_running, error) {
+            self.status_text = match (is_any_running, error) {
                 (true, _) if is_ready => "Running".to_owned(),
                 (_, Some(error)) => error,
                 (true, None) => "NotReady".to_owned(),

@@ -6,17 +6,17 @@ use crate::json_members::{list_member, member_entries, string_list_member, strin
 
 /// Renders labels as `a=b,c=d`, sorted by key; `<none>` if there are none.
 pub(super) fn render_labels(tree: &Value, key: &str) -> String {
-    or_none(labels_text(tree, key))
+    text_or_none_placeholder(labels_text(tree, key))
 }
 
 /// Renders a selector as `a=b,c in (d,e),!f`, sorted by key; `<none>` if it selects everything.
 pub(super) fn render_selector(tree: &Value) -> String {
-    or_none(selector_text(tree))
+    text_or_none_placeholder(selector_text(tree))
 }
 
 /// Labels as `a=b,c=d`, sorted by key; empty if there are none.
 pub(crate) fn labels_text(tree: &Value, key: &str) -> String {
-    join_sorted(render_label_parts(tree, key))
+    join_sorted_parts(render_label_parts(tree, key))
 }
 
 /// A selector as `a=b,c in (d,e),!f`, sorted by key; empty if it selects everything.
@@ -35,7 +35,7 @@ pub(crate) fn selector_text(tree: &Value) -> String {
         };
         parts.push((key.to_owned(), part));
     }
-    join_sorted(parts)
+    join_sorted_parts(parts)
 }
 
 /// Renders each label as `key=value`, together with the key for sorting.
@@ -46,11 +46,11 @@ fn render_label_parts(tree: &Value, key: &str) -> Vec<(String, String)> {
     member_entries(tree, key).map(part).collect()
 }
 
-fn join_sorted(mut parts: Vec<(String, String)>) -> String {
+fn join_sorted_parts(mut parts: Vec<(String, String)>) -> String {
     parts.sort_by(|(left, _), (right, _)| left.cmp(right));
     parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(",")
 }
 
-fn or_none(text: String) -> String {
+fn text_or_none_placeholder(text: String) -> String {
     if text.is_empty() { "<none>".to_owned() } else { text }
 }

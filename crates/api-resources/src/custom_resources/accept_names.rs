@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use api_object::{Tree, object_member_mut};
-use field_errors::aggregate;
+use field_errors::aggregate_messages;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::definition::{
     ConditionStatus, Definition, DefinitionCondition, DefinitionVersion, ResourceNames,
 };
 use super::definition_conditions::set_condition;
-use crate::built_in::{BuiltInResource, TABLE};
+use crate::built_in_resources::{BuiltInResource, TABLE};
 
 /// Decides which of its names a definition gets, and records that in its status. Reports whether
 /// the status changed; then the other definitions of its group should be checked again, because a
@@ -71,7 +71,7 @@ pub fn accept_names<'d>(
 pub fn mark_established(tree: &mut Tree, now: Timestamp) -> bool {
     let Some(definition) = Definition::read(tree) else { return false };
     if definition.is_established()
-        || !definition.has_condition("NamesAccepted")
+        || !definition.has_true_condition("NamesAccepted")
         || definition.is_being_deleted
     {
         return false;
@@ -165,7 +165,7 @@ fn resolve_definition_names<'d>(
         accepted.short_names.clone_from(&wanted.short_names);
     } else if !matches!(conflict, Some(("KindConflict" | "ListKindConflict", _))) {
         // Only the last conflict is reported, and kinds come after short names.
-        conflict = Some(("ShortNamesConflict", aggregate(&taken)));
+        conflict = Some(("ShortNamesConflict", aggregate_messages(&taken)));
     }
     accepted.categories.clone_from(&wanted.categories);
     (accepted, conflict)

@@ -18,7 +18,7 @@ pub struct DefinedResources {
     /// One resource for each served version; none if the definition is not served.
     pub resources: Vec<Arc<Resource>>,
     /// Why the definition adds no resources although it should.
-    pub fault: Option<&'static str>,
+    pub definition_fault: Option<&'static str>,
 }
 
 impl DefinedResources {
@@ -38,6 +38,11 @@ impl DefinedResources {
                 (Vec::new(), fault)
             }
         };
-        Self { name: api_object::name(tree).to_owned(), definition, resources, fault }
+        Self {
+            name: api_object::name(tree).to_owned(),
+            definition,
+            resources,
+            definition_fault: fault,
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::built_in::TABLE;
+use crate::built_in_resources::TABLE;
 use crate::json_members::{bool_member, list_member, string_list_member, string_member};
 use crate::resource::Scope;
 use crate::scale::ReplicaPaths;
@@ -62,7 +62,7 @@ pub struct DefinitionVersion {
     /// Whether the version is served.
     pub is_served: bool,
     /// Whether objects are stored in this version.
-    pub is_storage: bool,
+    pub is_storage_version: bool,
     /// Whether the version is deprecated.
     pub deprecation: Deprecation,
     /// The OpenAPI schema of the objects, as JSON text: a decoded schema takes ten times as much memory, and the server
@@ -169,14 +169,14 @@ impl Definition {
 
     /// The condition of that type.
     #[must_use]
-    pub fn condition(&self, r#type: &str) -> Option<&DefinitionCondition> {
+    pub fn find_condition(&self, r#type: &str) -> Option<&DefinitionCondition> {
         self.conditions.iter().find(|it| it.r#type == r#type)
     }
 
     /// Reports whether a condition has the status `True`.
     #[must_use]
-    pub fn has_condition(&self, r#type: &str) -> bool {
-        self.condition(r#type).is_some_and(|it| it.status == ConditionStatus::True)
+    pub fn has_true_condition(&self, r#type: &str) -> bool {
+        self.find_condition(r#type).is_some_and(|it| it.status == ConditionStatus::True)
     }
 
     /// Reports whether the server serves the resource: its names are or were accepted, and the
@@ -185,7 +185,7 @@ impl Definition {
     #[must_use]
     pub fn is_served(&self) -> bool {
         let (accepted, own) = (&self.accepted_names, &self.requested_names);
-        (self.has_condition("NamesAccepted") || self.is_established())
+        (self.has_true_condition("NamesAccepted") || self.is_established())
             && (&accepted.plural, &accepted.kind) == (&own.plural, &own.kind)
             && self.storage_path().is_some()
     }
@@ -205,19 +205,19 @@ impl Definition {
     /// Reports whether the status tells clients that the resource is served.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        self.has_condition("Established")
+        self.has_true_condition("Established")
     }
 
     /// Reports whether the definition is being deleted, so that no object may be created.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
-        self.is_being_deleted || self.has_condition("Terminating")
+        self.is_being_deleted || self.has_true_condition("Terminating")
     }
 
     /// The version in which objects are stored.
     #[must_use]
     pub fn storage_version(&self) -> Option<&DefinitionVersion> {
-        self.versions.iter().find(|it| it.is_storage)
+        self.versions.iter().find(|it| it.is_storage_version)
     }
 }
 
@@ -253,7 +253,7 @@ impl DefinitionVersion {
         Self {
             name: string_member(version, "name").to_owned(),
             is_served: bool_member(version, "served"),
-            is_storage: bool_member(version, "storage"),
+            is_storage_version: bool_member(version, "storage"),
             deprecation,
             schema: schema.filter(|it| it.is_object()).map(|it| it.to_string().into()),
             has_status: subresources.get("status").is_some_and(|it| !it.is_null()),

@@ -76,7 +76,7 @@ impl Definition {
             returns_object_on_delete: false,
             orphans_dependents_by_default: false,
             storage_path: self.storage_path(),
-            origin: ResourceOrigin::Custom(Box::new(served)),
+            resource_origin: ResourceOrigin::Custom(Box::new(served)),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         validate_immutable_fields(spec, old, errors);
     }
     validate_stored_versions(new, spec, errors);
-    validate_approval(new, spec, old, errors);
+    validate_api_approval_annotation(new, spec, old, errors);
 }
 
 fn validate_object_name(tree: &Tree, spec: &Value, errors: &mut FieldErrors) {
@@ -126,7 +126,12 @@ fn validate_stored_versions(tree: &Tree, spec: &Value, errors: &mut FieldErrors)
 }
 
 /// A definition in a group of the Kubernetes community must have an annotation with its approval.
-fn validate_approval(tree: &Tree, spec: &Value, old: Option<&Tree>, errors: &mut FieldErrors) {
+fn validate_api_approval_annotation(
+    tree: &Tree,
+    spec: &Value,
+    old: Option<&Tree>,
+    errors: &mut FieldErrors,
+) {
     let group = string_member(spec, "group");
     let is_protected = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
         group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

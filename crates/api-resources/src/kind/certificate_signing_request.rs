@@ -260,7 +260,7 @@ pub(super) fn validate_update(
         validate_conditions(&at_conditions, conditions(new), errors);
     }
     let is_signed = issued_certificate(new) != issued_certificate(old);
-    if is_signed && let Err(error) = check_certificates(issued_certificate(new)) {
+    if is_signed && let Err(error) = check_issued_certificates(issued_certificate(new)) {
         errors.push(at_certificate.invalid("<certificate data>", &error.to_string()));
     }
     for r#type in FINAL {
@@ -364,7 +364,7 @@ fn read_certificate_request(encoded: &str) -> Result<CertificateRequest, Certifi
 }
 
 /// Checks the issued certificates, which are base64-encoded PEM.
-fn check_certificates(encoded: &str) -> Result<(), CertificatePemError> {
+fn check_issued_certificates(encoded: &str) -> Result<(), CertificatePemError> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
     let mut n_blocks = 0;
     for block in pem::read_pem_blocks(&text) {

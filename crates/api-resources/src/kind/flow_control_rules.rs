@@ -7,12 +7,12 @@ use serde_json::json;
 
 /// Sets the defaults of a new object, whose status is empty until the server writes it.
 pub(super) fn prepare_create(kind: Kind, tree: &mut Tree) {
-    manifests::flow_control::set_defaults(kind, tree);
+    manifests::flow_control::set_flow_control_defaults(kind, tree);
     tree.insert("status".to_owned(), json!({}));
 }
 
 pub(super) fn prepare_update(kind: Kind, tree: &mut Tree) {
-    manifests::flow_control::set_defaults(kind, tree);
+    manifests::flow_control::set_flow_control_defaults(kind, tree);
 }
 
 pub(super) fn validate(kind: Kind, tree: &Tree, errors: &mut FieldErrors) {

@@ -25,7 +25,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         Err(error) => return errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     };
     let old = old.and_then(|old| decode_rbac_object(old).ok()?.into_object_unvalidated().ok());
-    if let RbacObject::Role(role) = manifest.object() {
+    if let RbacObject::Role(role) = manifest.rbac_object() {
         let old = match &old {
             Some(RbacObject::Role(old)) => Some(old),
             Some(RbacObject::Binding(_)) | None => None,
@@ -33,8 +33,8 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         errors.append(manifests::rbac::check_role_limits(role, old));
     }
     let result: Result<RbacObject, FieldErrors> = match &old {
-        None => manifest.into_valid(),
-        Some(old) => manifests::rbac::validate_update(manifest, old),
+        None => manifest.into_validated_object(),
+        Some(old) => manifests::rbac::validate_object_update(manifest, old),
     };
     // The metadata was already validated, as for every object.
     let mut faults = result.err().unwrap_or_default();
@@ -43,5 +43,5 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
 }
 
 fn decode_rbac_object(tree: &Tree) -> Result<UnvalidatedObject, DecodeError> {
-    manifests::rbac::decode(&Value::Object(tree.clone()))
+    manifests::rbac::decode_object(&Value::Object(tree.clone()))
 }

@@ -19,7 +19,7 @@ impl OpenApiSchemas {
 
     /// Adds the schema of the kind of a resource, if it has a complete one.
     pub(super) fn add_resource_schema(&mut self, resource: &Resource) {
-        let (name, schema) = match &resource.origin {
+        let (name, schema) = match &resource.resource_origin {
             ResourceOrigin::BuiltIn(row) => match row.schema.filter(|it| !it.is_incomplete) {
                 Some(schema) => (schema.name.to_owned(), self.object_schema(schema)),
                 None => return,

@@ -1,7 +1,7 @@
 //! Resources of Kubernetes that this program does not serve, and those that only policies name.
 
 use super::ResourceNameTable;
-use super::named_resource::{NameOrigin, NamedResource, Subresources};
+use super::named_resource::{KnownSubresources, NameOrigin, NamedResource};
 use crate::resource::Scope::{self, Cluster, Namespaced};
 
 /// A resource that the table of served resources lacks.
@@ -149,7 +149,7 @@ fn add_subresources(table: &mut ResourceNameTable) {
         let is_row = |row: &&mut NamedResource| row.group == *group && row.plural == *plural;
         if let Some(row) = table.named_resources.iter_mut().find(is_row) {
             let names = names.iter().map(|&name| name.to_owned()).collect();
-            row.subresources.extend(Subresources::Known(names));
+            row.subresources.extend(KnownSubresources::Known(names));
         }
     }
 }
@@ -164,7 +164,11 @@ fn to_named_resource(resource: &UnservedResource, origin: NameOrigin) -> NamedRe
         kind: kind.to_owned(),
         short_names: short_names.iter().map(|&name| name.to_owned()).collect(),
         scope,
-        subresources: if is_open { Subresources::Any } else { Subresources::Known(Vec::new()) },
-        origin,
+        subresources: if is_open {
+            KnownSubresources::Any
+        } else {
+            KnownSubresources::Known(Vec::new())
+        },
+        resource_origin: origin,
     }
 }

@@ -20,13 +20,13 @@ pub(super) struct NamedResource {
     pub(super) kind: String,
     pub(super) short_names: Vec<String>,
     pub(super) scope: Scope,
-    pub(super) subresources: Subresources,
-    pub(super) origin: NameOrigin,
+    pub(super) subresources: KnownSubresources,
+    pub(super) resource_origin: NameOrigin,
 }
 
 /// The subresources that a resource has besides [`COMMON_SUBRESOURCES`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subresources {
+pub(super) enum KnownSubresources {
     Known(Vec<String>),
     /// Every subresource may exist, such as the keys of `userextras`.
     Any,
@@ -43,7 +43,7 @@ pub(super) enum NameOrigin {
     Custom,
 }
 
-impl Subresources {
+impl KnownSubresources {
     pub(super) fn extend(&mut self, more: Self) {
         match (&mut *self, more) {
             (Self::Any, _) => {}
@@ -69,8 +69,8 @@ impl NamedResource {
             kind: resource.kind.clone(),
             short_names: resource.short_names.clone(),
             scope: resource.scope,
-            subresources: Subresources::Known(names.collect()),
-            origin: match resource.is_custom() {
+            subresources: KnownSubresources::Known(names.collect()),
+            resource_origin: match resource.is_custom() {
                 true => NameOrigin::Custom,
                 false => NameOrigin::BuiltIn,
             },
@@ -106,8 +106,8 @@ impl NamedResource {
             kind: kind.to_owned(),
             short_names: string_list_member(names, "shortNames"),
             scope,
-            subresources: Subresources::Known(subresources),
-            origin: NameOrigin::Custom,
+            subresources: KnownSubresources::Known(subresources),
+            resource_origin: NameOrigin::Custom,
         })
     }
 
@@ -126,7 +126,7 @@ impl NamedResource {
     }
 
     pub(super) fn check_subresource(&self, subresource: &str) -> Result<(), ResourceNameError> {
-        let Subresources::Known(known) = &self.subresources else { return Ok(()) };
+        let KnownSubresources::Known(known) = &self.subresources else { return Ok(()) };
         // The rest of a path after the subresource, as in `services/proxy/metrics`, is no part of policies.
         let is_known = matches!(subresource, "" | WILDCARD)
             || COMMON_SUBRESOURCES.contains(&subresource)

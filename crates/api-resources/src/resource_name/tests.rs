@@ -43,7 +43,7 @@ fn resolve(text: &str) -> String {
         Ok(found) => {
             let name = name_with_group(&found.plural, &found.group);
             let also: String = found
-                .other_matches
+                .other_matching_resources
                 .iter()
                 .map(|it| format!(" also {}", qualified_name(it)))
                 .collect();
@@ -200,7 +200,7 @@ fn malformed_names_are_refused() {
 
 #[test]
 fn the_table_of_a_server_has_what_it_serves() {
-    let table = ResourceNameTable::registry_resource_names(&Registry::built_in());
+    let table = ResourceNameTable::registry_resource_names(&Registry::with_built_in_resources());
     let resolve = |text: &str| table.resolve_resource_name(&ResourceName::parse(text).unwrap());
     assert_eq!(resolve("deploy").unwrap().scope, Some(Scope::Namespaced));
     assert_eq!(resolve("nodes").unwrap().scope, Some(Scope::Cluster));

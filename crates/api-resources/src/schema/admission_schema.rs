@@ -14,7 +14,7 @@ pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: Schema = Schema::new(
         FieldType::List(&FieldType::Object(&MUTATING_WEBHOOK)),
         "The webhooks, in the order in which they are asked.",
     )
-    .merged_by_key("name")],
+    .merge_list_by_key("name")],
 );
 
 pub(crate) static VALIDATING_WEBHOOK_CONFIGURATION: Schema = Schema::new(
@@ -25,7 +25,7 @@ pub(crate) static VALIDATING_WEBHOOK_CONFIGURATION: Schema = Schema::new(
         FieldType::List(&FieldType::Object(&VALIDATING_WEBHOOK)),
         "The webhooks. If several refuse, the first one is heard.",
     )
-    .merged_by_key("name")],
+    .merge_list_by_key("name")],
 );
 
 const ADMISSION_REVIEW_VERSIONS: Field = Field::new(
@@ -34,13 +34,13 @@ const ADMISSION_REVIEW_VERSIONS: Field = Field::new(
     "The versions of AdmissionReview that the webhook understands, the preferred one first; at least \
      one of v1 and v1beta1. The first that the server knows is sent.",
 )
-.required();
+.mark_required();
 const CLIENT_CONFIG: Field = Field::new(
     "clientConfig",
     FieldType::Object(&WEBHOOK_CLIENT_CONFIG),
     "Where the webhook is, and whom to trust there.",
 )
-.required();
+.mark_required();
 const FAILURE_POLICY: Field = Field::new(
     "failurePolicy",
     FieldType::Text,
@@ -53,7 +53,7 @@ const MATCH_CONDITIONS: Field = Field::new(
     "Expressions that must all be true for the webhook to be asked; at most 64. If one is false, the \
      webhook is left out; if none is and one fails, the failurePolicy decides.",
 )
-.merged_by_key("name");
+.merge_list_by_key("name");
 const MATCH_POLICY: Field = Field::new(
     "matchPolicy",
     FieldType::Text,
@@ -65,7 +65,7 @@ const NAME: Field = Field::new(
     FieldType::Text,
     "The name of the webhook: a domain with at least three segments, unique in the object.",
 )
-.required();
+.mark_required();
 const NAMESPACE_SELECTOR: Field = Field::new(
     "namespaceSelector",
     FieldType::Object(&LABEL_SELECTOR),
@@ -95,7 +95,7 @@ const SIDE_EFFECTS: Field = Field::new(
     "Whether being asked changes something elsewhere: None, or NoneOnDryRun if a dry run does not. \
      Old objects may say Some or Unknown; then dry runs are refused.",
 )
-.required();
+.mark_required();
 const TIMEOUT_SECONDS: Field = Field::new(
     "timeoutSeconds",
     FieldType::Int32,
@@ -161,8 +161,8 @@ static SERVICE_REFERENCE: Schema = Schema::new(
     "io.k8s.api.admissionregistration.v1.ServiceReference",
     "A service of the cluster.",
     &[
-        Field::new("name", FieldType::Text, "Its name.").required(),
-        Field::new("namespace", FieldType::Text, "Its namespace.").required(),
+        Field::new("name", FieldType::Text, "Its name.").mark_required(),
+        Field::new("namespace", FieldType::Text, "Its namespace.").mark_required(),
         Field::new("path", FieldType::Text, "The path of the webhook there."),
         Field::new("port", FieldType::Int32, "The port of the service. 443 if not said."),
     ],
@@ -199,8 +199,8 @@ static MATCH_CONDITION: Schema = Schema::new(
             FieldType::Text,
             "A CEL expression of type bool over object, oldObject, request and authorizer.",
         )
-        .required(),
+        .mark_required(),
         Field::new("name", FieldType::Text, "Its name, a qualified one and unique in the webhook.")
-            .required(),
+            .mark_required(),
     ],
 );

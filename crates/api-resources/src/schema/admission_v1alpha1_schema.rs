@@ -11,7 +11,7 @@ pub(crate) static INITIALIZER_CONFIGURATION: Schema = Schema::new(
         FieldType::List(&FieldType::Object(&INITIALIZER)),
         "The initializers, in the order in which they act.",
     )
-    .merged_by_key("name")],
+    .merge_list_by_key("name")],
 );
 
 pub(crate) static EXTERNAL_ADMISSION_HOOK_CONFIGURATION: Schema = Schema::new(
@@ -22,7 +22,7 @@ pub(crate) static EXTERNAL_ADMISSION_HOOK_CONFIGURATION: Schema = Schema::new(
         FieldType::List(&FieldType::Object(&EXTERNAL_ADMISSION_HOOK)),
         "The hooks. If several refuse, the first one is heard.",
     )
-    .merged_by_key("name")],
+    .merge_list_by_key("name")],
 );
 
 const NAME: Field = Field::new(
@@ -30,7 +30,7 @@ const NAME: Field = Field::new(
     FieldType::Text,
     "Its name: a domain with at least three segments, unique in the object.",
 )
-.required();
+.mark_required();
 const API_GROUPS: Field =
     Field::new("apiGroups", TEXTS, "Groups of the resources; \"\" is the core group, * all.");
 const API_VERSIONS: Field =
@@ -92,7 +92,7 @@ static EXTERNAL_ADMISSION_HOOK: Schema = Schema::new(
             FieldType::Object(&ADMISSION_HOOK_CLIENT_CONFIG),
             "Where the hook is, and whom to trust there.",
         )
-        .required(),
+        .mark_required(),
         Field::new(
             "failurePolicy",
             FieldType::Text,
@@ -119,9 +119,9 @@ static ADMISSION_HOOK_CLIENT_CONFIG: Schema = Schema::new(
             FieldType::Bytes,
             "The authorities to trust, and nobody else: certificates in PEM.",
         )
-        .required(),
+        .mark_required(),
         Field::new("service", FieldType::Object(&SERVICE_REFERENCE), "The service in front of it.")
-            .required(),
+            .mark_required(),
         Field::new("urlPath", FieldType::Text, "The path of the hook there. / if not said."),
     ],
 );
@@ -130,8 +130,8 @@ static SERVICE_REFERENCE: Schema = Schema::new(
     "io.k8s.api.admissionregistration.v1alpha1.ServiceReference",
     "A service of the cluster. Its only port is used, or 443 if it has several.",
     &[
-        Field::new("name", FieldType::Text, "Its name.").required(),
-        Field::new("namespace", FieldType::Text, "Its namespace.").required(),
+        Field::new("name", FieldType::Text, "Its name.").mark_required(),
+        Field::new("namespace", FieldType::Text, "Its namespace.").mark_required(),
     ],
 );
 

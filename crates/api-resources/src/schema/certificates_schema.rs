@@ -7,7 +7,7 @@ pub(crate) static CERTIFICATE_SIGNING_REQUEST: Schema = Schema::new(
     "A request for a certificate, which somebody approves and a signer signs.",
     &[
         Field::new("spec", FieldType::Object(&SPEC), "What is requested, and who requests it.")
-            .required(),
+            .mark_required(),
         Field::new(
             "status",
             FieldType::Object(&STATUS),
@@ -31,9 +31,9 @@ static SPEC: Schema = Schema::new(
             "Of the user who requests; the server sets it.",
         ),
         Field::new("groups", TEXTS, "Of the user who requests; the server sets it."),
-        Field::new("request", FieldType::Bytes, "The request as PEM, in base64.").required(),
+        Field::new("request", FieldType::Bytes, "The request as PEM, in base64.").mark_required(),
         Field::new("signerName", FieldType::Text, "Who should sign, such as example.com/signer.")
-            .required(),
+            .mark_required(),
         Field::new("uid", FieldType::Text, "Of the user who requests; the server sets it."),
         Field::new("usages", TEXTS, "What the key of the certificate may be used for."),
         Field::new("username", FieldType::Text, "Of the user who requests; the server sets it."),
@@ -54,7 +54,7 @@ static STATUS: Schema = Schema::new(
             FieldType::List(&FieldType::Object(&CONDITION)),
             "Whether the request is approved or denied, or failed.",
         )
-        .merged_by_key("type"),
+        .merge_list_by_key("type"),
     ],
 );
 
@@ -67,7 +67,8 @@ static CONDITION: Schema = Schema::new(
         Field::new("message", FieldType::Text, "Why, for people."),
         Field::new("reason", FieldType::Text, "Why, for programs."),
         Field::new("status", FieldType::Text, "True; other types may be False or Unknown.")
-            .required(),
-        Field::new("type", FieldType::Text, "Approved, Denied, Failed, or another.").required(),
+            .mark_required(),
+        Field::new("type", FieldType::Text, "Approved, Denied, Failed, or another.")
+            .mark_required(),
     ],
 );

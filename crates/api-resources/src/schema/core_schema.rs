@@ -54,7 +54,7 @@ pub(crate) static SERVICE_ACCOUNT: Schema = Schema::new(
             FieldType::List(&FieldType::Object(&OBJECT_REFERENCE)),
             "Secrets that pods of the account may use.",
         )
-        .merged_by_key("name"),
+        .merge_list_by_key("name"),
     ],
 );
 
@@ -63,7 +63,7 @@ static LOCAL_OBJECT_REFERENCE: Schema = Schema::new(
     "An object of the same namespace.",
     &[Field::new("name", FieldType::Text, "Its name.")],
 )
-.atomic_map();
+.as_atomic_map();
 
 static OBJECT_REFERENCE: Schema = Schema::new(
     "io.k8s.api.core.v1.ObjectReference",
@@ -78,7 +78,7 @@ static OBJECT_REFERENCE: Schema = Schema::new(
         Field::new("uid", FieldType::Text, "Its UID."),
     ],
 )
-.atomic_map();
+.as_atomic_map();
 
 pub(crate) static NAMESPACE: Schema = Schema::new(
     "io.k8s.api.core.v1.Namespace",
@@ -104,7 +104,7 @@ static NAMESPACE_STATUS: Schema = Schema::new(
             FieldType::List(&FieldType::Object(&NAMESPACE_CONDITION)),
             "What keeps it from being removed.",
         )
-        .merged_by_key("type"),
+        .merge_list_by_key("type"),
         Field::new("phase", FieldType::Text, "Active or Terminating."),
     ],
 );
@@ -116,7 +116,7 @@ static NAMESPACE_CONDITION: Schema = Schema::new(
         Field::new("lastTransitionTime", FieldType::Time, "When the status last changed."),
         Field::new("message", FieldType::Text, "Why, for people."),
         Field::new("reason", FieldType::Text, "Why, for programs."),
-        Field::new("status", FieldType::Text, "True, False or Unknown.").required(),
-        Field::new("type", FieldType::Text, "Which thing.").required(),
+        Field::new("status", FieldType::Text, "True, False or Unknown.").mark_required(),
+        Field::new("type", FieldType::Text, "Which thing.").mark_required(),
     ],
 );

@@ -9,23 +9,23 @@ pub(crate) static CUSTOM_RESOURCE_DEFINITION: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
     "Defines a resource.",
     &[
-        Field::new("spec", FieldType::Object(&SPEC), "What is wanted.").required(),
+        Field::new("spec", FieldType::Object(&SPEC), "What is wanted.").mark_required(),
         Field::new("status", FieldType::Object(&STATUS), "What is the case."),
     ],
 )
-.marked_incomplete();
+.mark_incomplete();
 
 static SPEC: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec",
     "What is wanted of a resource.",
     &[
         Field::new("conversion", FieldType::AnyObject, "How versions become each other."),
-        Field::new("group", FieldType::Text, "Its group.").required(),
-        Field::new("names", FieldType::Object(&NAMES), "What it is called.").required(),
+        Field::new("group", FieldType::Text, "Its group.").mark_required(),
+        Field::new("names", FieldType::Object(&NAMES), "What it is called.").mark_required(),
         Field::new("preserveUnknownFields", FieldType::Boolean, "No longer used."),
-        Field::new("scope", FieldType::Text, "Cluster or Namespaced.").required(),
+        Field::new("scope", FieldType::Text, "Cluster or Namespaced.").mark_required(),
         Field::new("versions", FieldType::List(&FieldType::Object(&VERSION)), "Its versions.")
-            .required(),
+            .mark_required(),
     ],
 );
 
@@ -34,9 +34,9 @@ static NAMES: Schema = Schema::new(
     "What a resource is called.",
     &[
         Field::new("categories", TEXTS, "Groups of resources that can be listed at once."),
-        Field::new("kind", FieldType::Text, "The kind of an object.").required(),
+        Field::new("kind", FieldType::Text, "The kind of an object.").mark_required(),
         Field::new("listKind", FieldType::Text, "The kind of a list."),
-        Field::new("plural", FieldType::Text, "The name in paths.").required(),
+        Field::new("plural", FieldType::Text, "The name in paths.").mark_required(),
         Field::new("shortNames", TEXTS, "Shorter names for people."),
         Field::new("singular", FieldType::Text, "The name of one."),
     ],
@@ -53,15 +53,16 @@ static VERSION: Schema = Schema::new(
         ),
         Field::new("deprecated", FieldType::Boolean, "Whether it should no longer be used."),
         Field::new("deprecationWarning", FieldType::Text, "What its users are told."),
-        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("name", FieldType::Text, "Its name.").mark_required(),
         Field::new("schema", FieldType::Object(&VALIDATION), "What an object looks like."),
         Field::new(
             "selectableFields",
             FieldType::List(&FieldType::Object(&SELECTABLE_FIELD)),
             "What lists can be filtered by.",
         ),
-        Field::new("served", FieldType::Boolean, "Whether there are paths for it.").required(),
-        Field::new("storage", FieldType::Boolean, "Whether objects are stored in it.").required(),
+        Field::new("served", FieldType::Boolean, "Whether there are paths for it.").mark_required(),
+        Field::new("storage", FieldType::Boolean, "Whether objects are stored in it.")
+            .mark_required(),
         Field::new("subresources", FieldType::AnyObject, "Which parts have paths of their own."),
     ],
 );
@@ -78,17 +79,17 @@ static COLUMN: Schema = Schema::new(
     &[
         Field::new("description", FieldType::Text, "For people."),
         Field::new("format", FieldType::Text, "How a value of the type is to be read."),
-        Field::new("jsonPath", FieldType::Text, "Where the value is.").required(),
-        Field::new("name", FieldType::Text, "The heading.").required(),
+        Field::new("jsonPath", FieldType::Text, "Where the value is.").mark_required(),
+        Field::new("name", FieldType::Text, "The heading.").mark_required(),
         Field::new("priority", FieldType::Int32, "Above zero: for those who want more."),
-        Field::new("type", FieldType::Text, "What type the value has.").required(),
+        Field::new("type", FieldType::Text, "What type the value has.").mark_required(),
     ],
 );
 
 static SELECTABLE_FIELD: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField",
     "A field that lists can be filtered by.",
-    &[Field::new("jsonPath", FieldType::Text, "Where it is.").required()],
+    &[Field::new("jsonPath", FieldType::Text, "Where it is.").mark_required()],
 );
 
 static STATUS: Schema = Schema::new(
@@ -114,7 +115,7 @@ static CONDITION: Schema = Schema::new(
         Field::new("message", FieldType::Text, "Why, for people."),
         Field::new("observedGeneration", FieldType::Int64, "Which generation this is about."),
         Field::new("reason", FieldType::Text, "Why, for programs."),
-        Field::new("status", FieldType::Text, "True, False or Unknown.").required(),
-        Field::new("type", FieldType::Text, "Which thing.").required(),
+        Field::new("status", FieldType::Text, "True, False or Unknown.").mark_required(),
+        Field::new("type", FieldType::Text, "Which thing.").mark_required(),
     ],
 );

@@ -11,7 +11,7 @@ pub(crate) static FLOW_SCHEMA: Schema = Schema::new(
             FieldType::Object(&FLOW_SCHEMA_SPEC),
             "Which requests, and which level.",
         )
-        .required(),
+        .mark_required(),
         Field::new(
             "status",
             FieldType::Object(&FLOW_SCHEMA_STATUS),
@@ -29,7 +29,7 @@ pub(crate) static PRIORITY_LEVEL_CONFIGURATION: Schema = Schema::new(
             FieldType::Object(&PRIORITY_LEVEL_SPEC),
             "Whether and how the requests are limited.",
         )
-        .required(),
+        .mark_required(),
         Field::new(
             "status",
             FieldType::Object(&PRIORITY_LEVEL_STATUS),
@@ -57,7 +57,7 @@ static FLOW_SCHEMA_SPEC: Schema = Schema::new(
             FieldType::Object(&LEVEL_REFERENCE),
             "The priority level of the requests that match.",
         )
-        .required(),
+        .mark_required(),
         Field::new(
             "rules",
             FieldType::List(&FieldType::Object(&POLICY_RULES)),
@@ -69,13 +69,13 @@ static FLOW_SCHEMA_SPEC: Schema = Schema::new(
 static DISTINGUISHER_METHOD: Schema = Schema::new(
     "io.k8s.api.flowcontrol.v1.FlowDistinguisherMethod",
     "How requests are divided into flows.",
-    &[Field::new("type", FieldType::Text, "ByUser or ByNamespace.").required()],
+    &[Field::new("type", FieldType::Text, "ByUser or ByNamespace.").mark_required()],
 );
 
 static LEVEL_REFERENCE: Schema = Schema::new(
     "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference",
     "A priority level.",
-    &[Field::new("name", FieldType::Text, "Its name.").required()],
+    &[Field::new("name", FieldType::Text, "Its name.").mark_required()],
 );
 
 static POLICY_RULES: Schema = Schema::new(
@@ -97,7 +97,7 @@ static POLICY_RULES: Schema = Schema::new(
             FieldType::List(&FieldType::Object(&SUBJECT)),
             "Users, groups and service accounts.",
         )
-        .required(),
+        .mark_required(),
     ],
 );
 
@@ -106,9 +106,9 @@ static NON_RESOURCE_RULE: Schema = Schema::new(
     "Matches requests for paths.",
     &[
         Field::new("nonResourceURLs", TEXTS, "Paths; * is all, and /* ends a prefix.")
-            .required()
-            .merged_as_set(),
-        Field::new("verbs", TEXTS, "Verbs; * is all.").required().merged_as_set(),
+            .mark_required()
+            .merge_list_as_set(),
+        Field::new("verbs", TEXTS, "Verbs; * is all.").mark_required().merge_list_as_set(),
     ],
 );
 
@@ -117,14 +117,14 @@ static RESOURCE_RULE: Schema = Schema::new(
     "Matches requests for resources.",
     &[
         Field::new("apiGroups", TEXTS, "Groups; \"\" is the core group, * all.")
-            .required()
-            .merged_as_set(),
+            .mark_required()
+            .merge_list_as_set(),
         Field::new("clusterScope", FieldType::Boolean, "Also requests without a namespace."),
-        Field::new("namespaces", TEXTS, "Namespaces; * is all.").merged_as_set(),
+        Field::new("namespaces", TEXTS, "Namespaces; * is all.").merge_list_as_set(),
         Field::new("resources", TEXTS, "Resources and, as resource/sub, subresources; * is all.")
-            .required()
-            .merged_as_set(),
-        Field::new("verbs", TEXTS, "Verbs; * is all.").required().merged_as_set(),
+            .mark_required()
+            .merge_list_as_set(),
+        Field::new("verbs", TEXTS, "Verbs; * is all.").mark_required().merge_list_as_set(),
     ],
 );
 
@@ -133,7 +133,7 @@ static SUBJECT: Schema = Schema::new(
     "A user, a group or a service account.",
     &[
         Field::new("group", FieldType::Object(&GROUP_SUBJECT), "The group, for the kind Group."),
-        Field::new("kind", FieldType::Text, "User, Group or ServiceAccount.").required(),
+        Field::new("kind", FieldType::Text, "User, Group or ServiceAccount.").mark_required(),
         Field::new(
             "serviceAccount",
             FieldType::Object(&SERVICE_ACCOUNT_SUBJECT),
@@ -146,21 +146,21 @@ static SUBJECT: Schema = Schema::new(
 static GROUP_SUBJECT: Schema = Schema::new(
     "io.k8s.api.flowcontrol.v1.GroupSubject",
     "A group.",
-    &[Field::new("name", FieldType::Text, "Its name; * is all.").required()],
+    &[Field::new("name", FieldType::Text, "Its name; * is all.").mark_required()],
 );
 
 static USER_SUBJECT: Schema = Schema::new(
     "io.k8s.api.flowcontrol.v1.UserSubject",
     "A user.",
-    &[Field::new("name", FieldType::Text, "The name; * is all.").required()],
+    &[Field::new("name", FieldType::Text, "The name; * is all.").mark_required()],
 );
 
 static SERVICE_ACCOUNT_SUBJECT: Schema = Schema::new(
     "io.k8s.api.flowcontrol.v1.ServiceAccountSubject",
     "A service account, or all of a namespace.",
     &[
-        Field::new("name", FieldType::Text, "Its name; * is all of the namespace.").required(),
-        Field::new("namespace", FieldType::Text, "Its namespace.").required(),
+        Field::new("name", FieldType::Text, "Its name; * is all of the namespace.").mark_required(),
+        Field::new("namespace", FieldType::Text, "Its namespace.").mark_required(),
     ],
 );
 
@@ -172,7 +172,7 @@ static FLOW_SCHEMA_STATUS: Schema = Schema::new(
         FieldType::List(&FieldType::Object(&FLOW_SCHEMA_CONDITION)),
         "The server writes Dangling.",
     )
-    .merged_by_key("type")],
+    .merge_list_by_key("type")],
 );
 
 static PRIORITY_LEVEL_STATUS: Schema = Schema::new(
@@ -183,7 +183,7 @@ static PRIORITY_LEVEL_STATUS: Schema = Schema::new(
         FieldType::List(&FieldType::Object(&PRIORITY_LEVEL_CONDITION)),
         "The server writes none.",
     )
-    .merged_by_key("type")],
+    .merge_list_by_key("type")],
 );
 
 static FLOW_SCHEMA_CONDITION: Schema = Schema::new(
@@ -203,7 +203,7 @@ static CONDITION_FIELDS: &[Field] = &[
     Field::new("message", FieldType::Text, "Why, for people."),
     Field::new("reason", FieldType::Text, "Why, for programs."),
     Field::new("status", FieldType::Text, "True, False or Unknown."),
-    Field::new("type", FieldType::Text, "Its name, such as Dangling.").required(),
+    Field::new("type", FieldType::Text, "Its name, such as Dangling.").mark_required(),
 ];
 
 static PRIORITY_LEVEL_SPEC: Schema = Schema::new(
@@ -212,7 +212,7 @@ static PRIORITY_LEVEL_SPEC: Schema = Schema::new(
     &[
         Field::new("exempt", FieldType::Object(&EXEMPT), "For the type Exempt."),
         Field::new("limited", FieldType::Object(&LIMITED), "For the type Limited."),
-        Field::new("type", FieldType::Text, "Exempt or Limited.").required(),
+        Field::new("type", FieldType::Text, "Exempt or Limited.").mark_required(),
     ],
 );
 
@@ -244,7 +244,7 @@ static LIMITED: Schema = Schema::new(
             FieldType::Object(&LIMIT_RESPONSE),
             "What happens to a request while no seat is free.",
         )
-        .required(),
+        .mark_required(),
         Field::new(
             "nominalConcurrencyShares",
             FieldType::Int32,
@@ -258,7 +258,7 @@ static LIMIT_RESPONSE: Schema = Schema::new(
     "What happens to a request while no seat is free.",
     &[
         Field::new("queuing", FieldType::Object(&QUEUING), "For the type Queue."),
-        Field::new("type", FieldType::Text, "Queue or Reject.").required(),
+        Field::new("type", FieldType::Text, "Queue or Reject.").mark_required(),
     ],
 );
 

@@ -19,7 +19,7 @@ pub(crate) static OBJECT_META: Schema = Schema::new(
         ),
         Field::new("deletionTimestamp", FieldType::Time, "When it is to be gone. Read-only."),
         Field::new("finalizers", TEXTS, "What must be done before it can be removed.")
-            .merged_as_set(),
+            .merge_list_as_set(),
         Field::new(
             "generateName",
             FieldType::Text,
@@ -48,7 +48,7 @@ pub(crate) static OBJECT_META: Schema = Schema::new(
             FieldType::List(&FieldType::Object(&OWNER_REFERENCE)),
             "The objects that it belongs to: when all are gone, it goes too.",
         )
-        .merged_by_key("uid"),
+        .merge_list_by_key("uid"),
         Field::new(
             "resourceVersion",
             FieldType::Text,
@@ -63,19 +63,19 @@ static OWNER_REFERENCE: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference",
     "An object that another one belongs to, in the same namespace or of the cluster.",
     &[
-        Field::new("apiVersion", FieldType::Text, "Version of the owner.").required(),
+        Field::new("apiVersion", FieldType::Text, "Version of the owner.").mark_required(),
         Field::new(
             "blockOwnerDeletion",
             FieldType::Boolean,
             "Whether the owner stays until this object is gone, if deleted in the foreground.",
         ),
         Field::new("controller", FieldType::Boolean, "Whether this owner manages the object."),
-        Field::new("kind", FieldType::Text, "Kind of the owner.").required(),
-        Field::new("name", FieldType::Text, "Name of the owner.").required(),
-        Field::new("uid", FieldType::Text, "UID of the owner.").required(),
+        Field::new("kind", FieldType::Text, "Kind of the owner.").mark_required(),
+        Field::new("name", FieldType::Text, "Name of the owner.").mark_required(),
+        Field::new("uid", FieldType::Text, "UID of the owner.").mark_required(),
     ],
 )
-.atomic_map();
+.as_atomic_map();
 
 static MANAGED_FIELDS_ENTRY: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
@@ -100,7 +100,7 @@ static INITIALIZERS: Schema = Schema::new(
             FieldType::List(&FieldType::Object(&INITIALIZER)),
             "Who has yet to act, in order; the object is visible when it is empty.",
         )
-        .merged_by_key("name"),
+        .merge_list_by_key("name"),
         Field::new("result", FieldType::AnyObject, "Why the completion failed, as a Status."),
     ],
 );
@@ -114,7 +114,7 @@ static INITIALIZER: Schema = Schema::new(
             TEXTS,
             "Those of the list that it waits for; all before it in the list if not said.",
         ),
-        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("name", FieldType::Text, "Its name.").mark_required(),
     ],
 );
 
@@ -130,14 +130,15 @@ pub(super) static LABEL_SELECTOR: Schema = Schema::new(
         Field::new("matchLabels", TEXT_MAP, "Labels that an object must have."),
     ],
 )
-.atomic_map();
+.as_atomic_map();
 
 static LABEL_SELECTOR_REQUIREMENT: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",
     "A condition on one label.",
     &[
-        Field::new("key", FieldType::Text, "The key of the label.").required(),
-        Field::new("operator", FieldType::Text, "In, NotIn, Exists or DoesNotExist.").required(),
+        Field::new("key", FieldType::Text, "The key of the label.").mark_required(),
+        Field::new("operator", FieldType::Text, "In, NotIn, Exists or DoesNotExist.")
+            .mark_required(),
         Field::new("values", TEXTS, "What In and NotIn compare with."),
     ],
 );

@@ -16,7 +16,7 @@ const ROLE_REF: Field = Field::new(
     FieldType::Object(&ROLE_REFERENCE),
     "The role that is granted. Never changes.",
 )
-.required();
+.mark_required();
 const SUBJECTS: Field =
     Field::new("subjects", FieldType::List(&SUBJECT_SHAPE), "Who holds the role.");
 
@@ -56,7 +56,7 @@ static POLICY_RULE: Schema = Schema::new(
         Field::new("nonResourceURLs", TEXTS, "Paths that are no resources; * may end them."),
         Field::new("resourceNames", TEXTS, "Names of single objects; empty means any."),
         Field::new("resources", TEXTS, "Resources and, as resource/sub, subresources; * is all."),
-        Field::new("verbs", TEXTS, "What may be done; * is everything.").required(),
+        Field::new("verbs", TEXTS, "What may be done; * is everything.").mark_required(),
     ],
 );
 
@@ -75,20 +75,20 @@ static ROLE_REFERENCE: Schema = Schema::new(
     "A role.",
     &[
         Field::new("apiGroup", FieldType::Text, "The group: rbac.authorization.k8s.io."),
-        Field::new("kind", FieldType::Text, "Role or ClusterRole.").required(),
-        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("kind", FieldType::Text, "Role or ClusterRole.").mark_required(),
+        Field::new("name", FieldType::Text, "Its name.").mark_required(),
     ],
 )
-.atomic_map();
+.as_atomic_map();
 
 static SUBJECT: Schema = Schema::new(
     "io.k8s.api.rbac.v1.Subject",
     "A user, a group or a service account.",
     &[
         Field::new("apiGroup", FieldType::Text, "The group: empty for a ServiceAccount."),
-        Field::new("kind", FieldType::Text, "User, Group or ServiceAccount.").required(),
-        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("kind", FieldType::Text, "User, Group or ServiceAccount.").mark_required(),
+        Field::new("name", FieldType::Text, "Its name.").mark_required(),
         Field::new("namespace", FieldType::Text, "Where a service account lives."),
     ],
 )
-.atomic_map();
+.as_atomic_map();

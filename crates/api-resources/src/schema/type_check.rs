@@ -82,24 +82,24 @@ fn check_value_type(field_type: &FieldType, value: &Value, at: &str) -> Result<(
 }
 
 /// Removes the fields that the schema does not know.
-pub(crate) fn prune(schema: &Schema, tree: &mut Tree) {
+pub(crate) fn prune_unknown_fields(schema: &Schema, tree: &mut Tree) {
     tree.retain(|key, value| match schema.field(key) {
         Some(field) => {
-            prune_value(&field.field_type, value);
+            prune_unknown_fields_of_value(&field.field_type, value);
             true
         }
         None => false,
     });
 }
 
-fn prune_value(field_type: &FieldType, value: &mut Value) {
+fn prune_unknown_fields_of_value(field_type: &FieldType, value: &mut Value) {
     match (field_type, value) {
-        (FieldType::Object(schema), Value::Object(tree)) => prune(schema, tree),
+        (FieldType::Object(schema), Value::Object(tree)) => prune_unknown_fields(schema, tree),
         (FieldType::List(item), Value::Array(values)) => {
-            values.iter_mut().for_each(|value| prune_value(item, value));
+            values.iter_mut().for_each(|value| prune_unknown_fields_of_value(item, value));
         }
         (FieldType::Map(item), Value::Object(entries)) => {
-            entries.values_mut().for_each(|value| prune_value(item, value));
+            entries.values_mut().for_each(|value| prune_unknown_fields_of_value(item, value));
         }
         (_, _) => {}
     }
@@ -197,7 +197,7 @@ mod tests {
     fn what_the_schema_lacks_is_removed() {
         let mut tree = json!({ "rules": [{ "verbs": ["get"], "verb": "x" }], "extra": {} });
         if let Value::Object(tree) = &mut tree {
-            prune(&ROLE, tree);
+            prune_unknown_fields(&ROLE, tree);
         }
         assert_eq!(tree, json!({ "rules": [{ "verbs": ["get"] }] }));
     }

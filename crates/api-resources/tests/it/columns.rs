@@ -68,7 +68,7 @@ fn each_kind_has_its_headings() {
     ] {
         assert_eq!(headings(&resource(group, plural)).join(" "), want, "{plural}");
     }
-    let registry = Registry::built_in();
+    let registry = Registry::with_built_in_resources();
     for (plural, want) in [
         ("initializerconfigurations", "Name Initializers Age"),
         ("externaladmissionhookconfigurations", "Name Hooks Age"),

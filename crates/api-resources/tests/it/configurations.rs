@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::world::tree;
 
 fn resource_of(kind: ConfigurationKind) -> Arc<Resource> {
-    let registry = Registry::built_in();
+    let registry = Registry::with_built_in_resources();
     let found = registry.resource(ConfigurationKind::GROUP, kind.version(), kind.resource());
     Arc::clone(found.expect("served"))
 }
@@ -69,7 +69,7 @@ fn complete(kind: ConfigurationKind) -> Value {
 
 #[test]
 fn four_kinds_configure_admission() {
-    let kinds: BTreeSet<ConfigurationKind> = Registry::built_in()
+    let kinds: BTreeSet<ConfigurationKind> = Registry::with_built_in_resources()
         .resources()
         .filter_map(|it| api_resources::configuration_kind(it))
         .collect();
@@ -86,7 +86,7 @@ fn four_kinds_configure_admission() {
 /// Clients trust what is published, so it must be what is decided by, no more and no less.
 #[test]
 fn what_is_published_is_what_is_known() {
-    let registry = Registry::built_in();
+    let registry = Registry::with_built_in_resources();
     for kind in ConfigurationKind::ALL {
         let object = complete(kind);
         let known = tree(object.clone());

@@ -353,7 +353,7 @@ fn the_time_of_a_condition_is_that_of_its_change() {
         .collect();
     assert_eq!(times, ["2026-11-15T18:02:38Z", "2026-11-15T18:03:38Z"]);
     let accepted = Definition::read(&definition).expect("a definition");
-    let accepted = accepted.condition("NamesAccepted").expect("a condition").clone();
+    let accepted = accepted.find_condition("NamesAccepted").expect("a condition").clone();
     assert!(!api_resources::set_condition(&mut definition, &accepted, later), "no news");
 }
 
@@ -367,7 +367,7 @@ fn objects_go_before_their_definition() {
     assert!(Definition::read(&definition).expect("a definition").is_terminating());
     let (registry, _) = Registry::with_definitions(&[&definition]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("still served");
-    let api_resources::ResourceOrigin::Custom(served) = &widgets.origin else {
+    let api_resources::ResourceOrigin::Custom(served) = &widgets.resource_origin else {
         panic!("it is custom")
     };
     assert!(served.is_terminating);
@@ -496,7 +496,7 @@ fn versions_are_in_order_and_store_in_one_place() {
         let widgets = version.resource("widgets").expect("served");
         let key = api_resources::object_key("/r", widgets, Some("d"), "a");
         assert_eq!(key.as_deref(), Some("/r/example.com/widgets/d/a"));
-        let api_resources::ResourceOrigin::Custom(served) = &widgets.origin else {
+        let api_resources::ResourceOrigin::Custom(served) = &widgets.resource_origin else {
             panic!("it is custom")
         };
         assert_eq!(served.storage_version, "v1");
@@ -544,7 +544,8 @@ fn a18_a_change_of_one_definition_shares_the_others() {
         old_resources: None,
         new_resources: Some(Arc::clone(new)),
     };
-    let (before, faults) = Registry::built_in().with_definition_changes(defined.iter().map(added));
+    let (before, faults) =
+        Registry::with_built_in_resources().with_definition_changes(defined.iter().map(added));
     assert_eq!(faults, []);
     let openapi = |registry: &Registry, path: &str| {
         registry.openapi().version_document(path).map(|document| document.body.as_ptr())
@@ -588,5 +589,5 @@ fn a18_a_change_of_one_definition_shares_the_others() {
     let (last, _) = after.with_definition_changes([gone]);
     assert!(last.group("x.example.com").is_none());
     assert_eq!(last.groups().last().map(|group| group.name.as_str()), Some("y.example.com"));
-    assert_eq!(last.groups().count(), Registry::built_in().groups().count() + 1);
+    assert_eq!(last.groups().count(), Registry::with_built_in_resources().groups().count() + 1);
 }

@@ -27,7 +27,7 @@ fn the_groups() {
             ],
         })
     );
-    let registry = Registry::built_in();
+    let registry = Registry::with_built_in_resources();
     let groups = read(&registry.discovery().groups);
     assert_eq!((&groups["kind"], &groups["apiVersion"]), (&json!("APIGroupList"), &json!("v1")));
     let names: Vec<&str> = groups["groups"]
@@ -46,7 +46,7 @@ fn the_groups() {
 
 #[test]
 fn one_group_and_the_core_list() {
-    let registry = Registry::built_in();
+    let registry = Registry::with_built_in_resources();
     let group = read(registry.discovery().group(RBAC).expect("a group"));
     assert_eq!(
         group,
@@ -112,8 +112,8 @@ fn one_group_and_the_core_list() {
 
 #[test]
 fn everything_at_once() {
-    let registry = Registry::built_in();
-    let core = read(&registry.discovery().aggregated_core);
+    let registry = Registry::with_built_in_resources();
+    let core = read(&registry.discovery().aggregated_core_document);
     let items = core["items"].as_array().expect("a list");
     assert_eq!(items.len(), 1);
     assert!(items[0]["metadata"].get("name").is_none());
@@ -142,17 +142,18 @@ fn everything_at_once() {
         let part = parts.iter().find(|part| part["subresource"] == name).expect("a part");
         assert_eq!(part["responseKind"], kind, "{name}");
     }
-    let groups = read(&registry.discovery().aggregated_groups);
+    let groups = read(&registry.discovery().aggregated_groups_document);
     assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2");
-    let etag = registry.discovery().aggregated_groups.etag();
+    let etag = registry.discovery().aggregated_groups_document.etag();
     assert!(etag.starts_with('"') && etag.ends_with('"') && etag.len() == 66, "{etag}");
 }
 
 /// The hash follows the definitions, and nothing else.
 #[test]
 fn definitions_come_and_go() {
-    let (before, with, after) = (Registry::built_in(), with_widgets(), Registry::built_in());
-    let etag = |registry: &Registry| registry.discovery().aggregated_groups.etag();
+    let (before, with, after) =
+        (Registry::with_built_in_resources(), with_widgets(), Registry::with_built_in_resources());
+    let etag = |registry: &Registry| registry.discovery().aggregated_groups_document.etag();
     assert_eq!(etag(&before), etag(&after));
     assert_ne!(etag(&before), etag(&with));
     assert_eq!(etag(&with), etag(&with_widgets()));

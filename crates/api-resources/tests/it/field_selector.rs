@@ -25,6 +25,8 @@ fn each_kind_knows_its_fields() {
         (&resource("", "namespaces"), "status.phase=Active"),
         (&resource("", "services"), "spec.clusterIP=None,spec.type=ClusterIP"),
         (&resource("", "nodes"), "spec.unschedulable=true"),
+        (&resource("certificates.k8s.io", "certificatesigningrequests"), "spec.signerName=a.b/c"),
+        (&resource(RBAC, "clusterroles"), "metadata.namespace=x"),
         (widgets, "metadata.name=a"),
     ] {
         assert_eq!(check(resource, selector), Ok(()), "{selector}");
@@ -36,6 +38,11 @@ fn each_kind_knows_its_fields() {
         (&resource(RBAC, "roles"), "bogus=x", other),
         (&resource("", "namespaces"), "bogus=x", "field label not supported: bogus"),
         (&resource("", "pods"), "metadata.uid=x", "field label not supported: metadata.uid"),
+        (
+            &resource("", "nodes"),
+            "metadata.namespace=x",
+            "field label not supported: metadata.namespace",
+        ),
         (widgets, "spec.size=3", "field label not supported: spec.size"),
     ] {
         let error = check(resource, selector).unwrap_err();

@@ -134,7 +134,7 @@ fn a_definition_passes_its_schema_on() {
 /// Patches of kubectl are made with these keys, so they must be those that the server uses.
 #[test]
 fn lists_that_are_merged_say_by_what() {
-    let document = document(&Registry::built_in(), "api/v1");
+    let document = document(&Registry::with_built_in_resources(), "api/v1");
     let schemas = &document["components"]["schemas"];
     let meta = &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]["properties"];
     assert_eq!(meta["ownerReferences"]["x-kubernetes-patch-merge-key"], "uid");
@@ -148,7 +148,7 @@ fn lists_that_are_merged_say_by_what() {
 /// replaced.
 #[test]
 fn entries_of_configurations_are_merged_by_name() {
-    let registry = Registry::built_in();
+    let registry = Registry::with_built_in_resources();
     for (version, name, list, entry) in [
         ("v1", "MutatingWebhookConfiguration", "webhooks", "MutatingWebhook"),
         ("v1", "ValidatingWebhookConfiguration", "webhooks", "ValidatingWebhook"),

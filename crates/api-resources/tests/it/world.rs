@@ -19,7 +19,11 @@ pub(crate) fn tree(value: Value) -> Tree {
 
 /// A built-in resource of version `v1`.
 pub(crate) fn resource(group: &str, plural: &str) -> Arc<Resource> {
-    Arc::clone(Registry::built_in().resource(group, "v1", plural).expect("a built-in resource"))
+    Arc::clone(
+        Registry::with_built_in_resources()
+            .resource(group, "v1", plural)
+            .expect("a built-in resource"),
+    )
 }
 
 pub(crate) fn now() -> Timestamp {

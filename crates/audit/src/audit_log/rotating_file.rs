@@ -25,7 +25,7 @@ pub(super) struct RotatingFile {
     path: PathBuf,
     rotation: Rotation,
     file: File,
-    n_bytes: u64,
+    file_bytes: u64,
     /// Whether the file ends in the middle of a line.
     ends_mid_line: bool,
 }
@@ -37,8 +37,8 @@ impl RotatingFile {
         }
         let file = open_for_append(path)?;
         let n_bytes = file.metadata()?.len();
-        let ends_mid_line = n_bytes > 0 && last_byte(path)? != Some(b'\n');
-        Ok(Self { path: path.to_owned(), rotation, file, n_bytes, ends_mid_line })
+        let ends_mid_line = n_bytes > 0 && read_last_byte(path)? != Some(b'\n');
+        Ok(Self { path: path.to_owned(), rotation, file, file_bytes: n_bytes, ends_mid_line })
     }
 
     /// Writes a line. If the line would make the file too long, the file is rotated first. If the rotation
@@ -46,8 +46,8 @@ impl RotatingFile {
     pub(super) fn write(&mut self, line: &[u8], now: Timestamp) -> io::Result<()> {
         let is_full = self
             .rotation
-            .bytes_max
-            .is_some_and(|max| self.n_bytes > 0 && self.n_bytes + line.len() as u64 > max);
+            .file_bytes_max
+            .is_some_and(|max| self.file_bytes > 0 && self.file_bytes + line.len() as u64 > max);
         if is_full {
             let _ = self.rotate(now);
         }
@@ -63,7 +63,7 @@ impl RotatingFile {
             match self.file.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    self.n_bytes += count as u64;
+                    self.file_bytes += count as u64;
                     rest = rest.get(count..).unwrap_or_default();
                     self.ends_mid_line = !rest.is_empty();
                 }
@@ -85,7 +85,7 @@ impl RotatingFile {
                 return Err(error);
             }
         }
-        self.n_bytes = 0;
+        self.file_bytes = 0;
         self.ends_mid_line = false;
         self.remove_old_backups(now)
     }
@@ -124,7 +124,7 @@ impl RotatingFile {
         backups.sort();
         for (idx, (moment, path)) in backups.iter().rev().enumerate() {
             let age = now.duration_since(*moment).unsigned_abs();
-            let is_old = self.rotation.age_max.is_some_and(|max| *moment < now && age > max);
+            let is_old = self.rotation.backup_age_max.is_some_and(|max| *moment < now && age > max);
             let is_surplus = self.rotation.backups_max.is_some_and(|max| idx >= max);
             if is_old || is_surplus {
                 let _ = fs::remove_file(path);
@@ -138,7 +138,7 @@ fn open_for_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path)
 }
 
-fn last_byte(path: &Path) -> io::Result<Option<u8>> {
+fn read_last_byte(path: &Path) -> io::Result<Option<u8>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::End(-1))?;
     let mut byte = [0];

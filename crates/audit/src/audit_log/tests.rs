@@ -23,7 +23,7 @@ fn files(directory: &TempDir) -> BTreeMap<String, String> {
 }
 
 fn rotation(bytes_max: u64) -> Rotation {
-    Rotation { bytes_max: Some(bytes_max), ..Rotation::default() }
+    Rotation { file_bytes_max: Some(bytes_max), ..Rotation::default() }
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn old_files_are_removed_by_number_and_by_age() {
         logs(&directory),
         ["audit-2026-11-16T03-00-03.000.log", "audit-2026-11-16T03-00-04.000.log"]
     );
-    let by_age = Rotation { age_max: Some(Duration::from_secs(60)), ..rotation(1) };
+    let by_age = Rotation { backup_age_max: Some(Duration::from_secs(60)), ..rotation(1) };
     let log = AuditLog::open_file(&path, by_age).unwrap();
     log.write(b"line\n", at(64)).unwrap();
     assert_eq!(

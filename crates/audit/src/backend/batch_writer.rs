@@ -34,7 +34,7 @@ pub(super) async fn write_until_closed(
     options: BackendOptions,
     state: Arc<BackendState>,
 ) {
-    let throttle = options.throttle.filter(|_| options.mode == BackendMode::Batch);
+    let throttle = options.batch_throttle.filter(|_| options.backend_mode == BackendMode::Batch);
     let mut bucket = throttle.map(|throttle| TokenBucket::new(throttle, Instant::now()));
     let batches_max = sink.batches_in_flight_max().max(1);
     let mut writing = JoinSet::new();
@@ -83,7 +83,7 @@ pub(super) async fn write_until_closed(
 
 impl EventBatch {
     fn push(&mut self, event: QueuedEvent) {
-        self.n_bytes += event.line.len();
+        self.n_bytes += event.event_line.len();
         self.events.push(event);
     }
 
@@ -94,9 +94,9 @@ impl EventBatch {
         messages: &mut mpsc::UnboundedReceiver<Message>,
         options: &BackendOptions,
     ) -> MessageAfterBatch {
-        let waits = options.mode == BackendMode::Batch && !options.batch_wait_max.is_zero();
+        let waits = options.backend_mode == BackendMode::Batch && !options.batch_wait_max.is_zero();
         let deadline = Instant::now() + options.batch_wait_max;
-        while self.events.len() < options.batch_size_max {
+        while self.events.len() < options.batch_events_max {
             let message = match waits {
                 true => timeout_at(deadline, messages.recv()).await.ok().flatten(),
                 false => messages.try_recv().ok(),
@@ -105,7 +105,7 @@ impl EventBatch {
                 None => break,
                 Some(Message::Flush(done)) => return MessageAfterBatch::Flush(done),
                 Some(Message::Event(event)) => {
-                    if self.n_bytes + event.line.len() > options.batch_bytes_max {
+                    if self.n_bytes + event.event_line.len() > options.batch_bytes_max {
                         return MessageAfterBatch::Next(event);
                     }
                     self.push(event);
@@ -117,7 +117,7 @@ impl EventBatch {
 }
 
 async fn write_batch(sink: Arc<dyn EventSink>, batch: EventBatch, state: Arc<BackendState>) {
-    let lines: Vec<Bytes> = batch.events.iter().map(|event| event.line.clone()).collect();
+    let lines: Vec<Bytes> = batch.events.iter().map(|event| event.event_line.clone()).collect();
     let mut rest = lines.as_slice();
     let mut events = batch.events.into_iter();
     while !rest.is_empty() {
@@ -125,8 +125,8 @@ async fn write_batch(sink: Arc<dyn EventSink>, batch: EventBatch, state: Arc<Bac
             Ok(()) => (rest.len(), 0),
             Err(error) => {
                 state.event_counts.set_last_error(error.message);
-                let n_written = error.n_written.min(rest.len() - 1);
-                (n_written, error.n_lost.clamp(1, rest.len() - n_written))
+                let n_written = error.n_written_events.min(rest.len() - 1);
+                (n_written, error.n_lost_events.clamp(1, rest.len() - n_written))
             }
         };
         state.is_stalled.store(false, Ordering::Release);

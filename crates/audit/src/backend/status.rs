@@ -22,11 +22,11 @@ pub struct BackendStatus {
     /// The name of the backend.
     pub name: &'static str,
     /// The number of events in the queue, including those that are being written.
-    pub n_queued: usize,
+    pub n_queued_events: usize,
     /// The number of events that the sink has accepted.
-    pub n_written: u64,
+    pub n_written_events: u64,
     /// The number of lost events of each cause.
-    pub n_lost: [(LossCause, u64); 4],
+    pub n_lost_by_cause: [(LossCause, u64); 4],
     /// The last error of the sink.
     pub last_error: Option<String>,
 }
@@ -48,24 +48,24 @@ impl LossCause {
 
 impl BackendStatus {
     /// The number of lost events of all causes.
-    pub fn n_lost_in_total(&self) -> u64 {
-        self.n_lost.iter().map(|(_, count)| count).sum()
+    pub fn n_lost_events_in_total(&self) -> u64 {
+        self.n_lost_by_cause.iter().map(|(_, count)| count).sum()
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct EventCounts {
-    n_written: AtomicU64,
-    n_queue_full: AtomicU64,
-    n_user_share_exceeded: AtomicU64,
-    n_failed: AtomicU64,
-    n_too_large: AtomicU64,
+    n_written_events: AtomicU64,
+    n_queue_full_events: AtomicU64,
+    n_user_share_exceeded_events: AtomicU64,
+    n_failed_events: AtomicU64,
+    n_too_large_events: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
 impl EventCounts {
     pub(super) fn count_written(&self, n_events: usize) {
-        self.n_written.fetch_add(n_events as u64, Ordering::Relaxed);
+        self.n_written_events.fetch_add(n_events as u64, Ordering::Relaxed);
     }
 
     pub(super) fn count_lost(&self, cause: LossCause, n_events: usize) {
@@ -79,9 +79,9 @@ impl EventCounts {
     pub(super) fn to_status(&self, name: &'static str, n_queued: usize) -> BackendStatus {
         BackendStatus {
             name,
-            n_queued,
-            n_written: self.n_written.load(Ordering::Relaxed),
-            n_lost: LossCause::ALL
+            n_queued_events: n_queued,
+            n_written_events: self.n_written_events.load(Ordering::Relaxed),
+            n_lost_by_cause: LossCause::ALL
                 .map(|cause| (cause, self.lost_counter(cause).load(Ordering::Relaxed))),
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
@@ -89,10 +89,10 @@ impl EventCounts {
 
     fn lost_counter(&self, cause: LossCause) -> &AtomicU64 {
         match cause {
-            LossCause::QueueFull => &self.n_queue_full,
-            LossCause::UserShare => &self.n_user_share_exceeded,
-            LossCause::Failed => &self.n_failed,
-            LossCause::TooLarge => &self.n_too_large,
+            LossCause::QueueFull => &self.n_queue_full_events,
+            LossCause::UserShare => &self.n_user_share_exceeded_events,
+            LossCause::Failed => &self.n_failed_events,
+            LossCause::TooLarge => &self.n_too_large_events,
         }
     }
 }

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 use super::*;
-use crate::Receipt;
+use crate::EventWriteReceipt;
 
 /// A sink that does what its script says: each batch of events is kept if the gate is open and the sink is
 /// healthy.
@@ -26,7 +26,7 @@ impl EventSink for ScriptedSink {
                 .is_ok()
             {
                 let message = "no space left".to_owned();
-                return Err(SinkError { n_written: 0, n_lost: 1, message });
+                return Err(SinkError { n_written_events: 0, n_lost_events: 1, message });
             }
             self.batches.lock().unwrap().push(lines.to_vec());
             Ok(())
@@ -44,8 +44,8 @@ impl ScriptedSink {
 
 fn options(mode: BackendMode) -> BackendOptions {
     BackendOptions {
-        mode,
-        buffer_size: 8,
+        backend_mode: mode,
+        queued_events_max: 8,
         blocking_wait_max: Duration::from_millis(20),
         ..BackendOptions::default()
     }
@@ -64,11 +64,13 @@ fn blocked_sink() -> (Arc<ScriptedSink>, std::sync::mpsc::Sender<()>) {
 
 /// Enqueues an event as the auditor does, and waits for its receipt.
 async fn record(backend: &Backend, user: &str, line: &str) -> bool {
-    let mut receipt = Receipt::default();
-    match backend.enqueue(Bytes::copy_from_slice(line.as_bytes()), user) {
+    let mut receipt = EventWriteReceipt::default();
+    match backend.enqueue_event(Bytes::copy_from_slice(line.as_bytes()), user) {
         EnqueueResult::Accepted => {}
         EnqueueResult::Pending(pending) => receipt.add_pending_write(pending),
-        EnqueueResult::NotRecorded if backend.is_strict() => receipt.mark_refused(),
+        EnqueueResult::NotRecorded if backend.is_strict() => {
+            receipt.mark_dropped_by_strict_backend()
+        }
         EnqueueResult::NotRecorded => {}
     }
     receipt.wait_until_written().await.is_ok()
@@ -76,7 +78,7 @@ async fn record(backend: &Backend, user: &str, line: &str) -> bool {
 
 fn n_lost(backend: &Backend, cause: LossCause) -> u64 {
     let status = backend.status();
-    status.n_lost.iter().find(|(own, _)| *own == cause).map(|(_, count)| *count).unwrap()
+    status.n_lost_by_cause.iter().find(|(own, _)| *own == cause).map(|(_, count)| *count).unwrap()
 }
 
 #[tokio::test]
@@ -89,7 +91,7 @@ async fn in_the_blocking_modes_an_event_is_written_when_its_request_continues() 
             assert!(record(&backend, "jane", line).await);
             assert_eq!(sink.lines().last().map(String::as_str), Some(line));
         }
-        assert_eq!(backend.status().n_written, 2);
+        assert_eq!(backend.status().n_written_events, 2);
     }
 }
 
@@ -112,11 +114,11 @@ async fn a24_a_sink_that_blocks_costs_events_and_no_time() {
         }
         assert_eq!(n_lost(&backend, LossCause::QueueFull), 16, "{mode:?}");
         let status = backend.status();
-        assert_eq!((status.n_queued, status.n_written), (8, 0), "{mode:?}");
+        assert_eq!((status.n_queued_events, status.n_written_events), (8, 0), "{mode:?}");
         drop(opener);
         backend.flush().await;
         let status = backend.status();
-        assert_eq!((status.n_queued, status.n_written), (0, 8), "{mode:?}");
+        assert_eq!((status.n_queued_events, status.n_written_events), (0, 8), "{mode:?}");
         assert!(record(&backend, "jane", "later\n").await, "{mode:?}");
         backend.flush().await;
         assert_eq!(
@@ -132,10 +134,13 @@ async fn nobody_waits_for_a_stalled_sink_twice() {
     let (sink, opener) = blocked_sink();
     let backend = start(&sink, options(BackendMode::Blocking));
     record(&backend, "jane", "a\n").await;
-    assert!(matches!(backend.enqueue(Bytes::from("b\n"), "jane"), EnqueueResult::NotRecorded));
+    assert!(matches!(
+        backend.enqueue_event(Bytes::from("b\n"), "jane"),
+        EnqueueResult::NotRecorded
+    ));
     drop(opener);
     backend.flush().await;
-    assert!(matches!(backend.enqueue(Bytes::from("c\n"), "jane"), EnqueueResult::Pending(_)));
+    assert!(matches!(backend.enqueue_event(Bytes::from("c\n"), "jane"), EnqueueResult::Pending(_)));
 }
 
 /// A24: a write that fails, as on a full disk, is counted with its cause. Only the mode `blocking-strict` refuses.
@@ -149,8 +154,8 @@ async fn a24_a_write_that_fails_is_counted_with_its_cause() {
         assert_eq!(record(&backend, "jane", "lost\n").await, want);
         assert!(record(&backend, "jane", "kept\n").await);
         let status = backend.status();
-        assert_eq!((status.n_written, n_lost(&backend, LossCause::Failed)), (1, 1));
-        assert_eq!(status.n_lost_in_total(), 1);
+        assert_eq!((status.n_written_events, n_lost(&backend, LossCause::Failed)), (1, 1));
+        assert_eq!(status.n_lost_events_in_total(), 1);
         assert_eq!(status.last_error.as_deref(), Some("no space left"));
         assert_eq!(sink.lines(), ["kept\n"]);
     }
@@ -166,8 +171,8 @@ async fn batches_are_limited_in_number_and_bytes() {
         let backend = start(
             &sink,
             BackendOptions {
-                buffer_size: 100,
-                batch_size_max,
+                queued_events_max: 100,
+                batch_events_max: batch_size_max,
                 batch_bytes_max,
                 batch_wait_max,
                 ..options(BackendMode::Batch)
@@ -189,7 +194,8 @@ async fn batches_are_limited_in_number_and_bytes() {
 async fn the_rest_of_a_batch_is_tried_after_a_lost_event() {
     let (sink, opener) = blocked_sink();
     sink.n_failures_left.store(1, Ordering::Relaxed);
-    let backend = start(&sink, BackendOptions { buffer_size: 100, ..options(BackendMode::Batch) });
+    let backend =
+        start(&sink, BackendOptions { queued_events_max: 100, ..options(BackendMode::Batch) });
     for line in ["a\n", "b\n", "c\n"] {
         assert!(record(&backend, "jane", line).await);
     }

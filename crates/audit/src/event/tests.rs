@@ -15,7 +15,7 @@ fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<
     let target = resource.map_or(Target::Path("/version"), Target::Resource);
     let received = ReceivedRequest {
         audit_id: "x",
-        uri: "/api/v1/namespaces/web/pods?token=hunter",
+        request_uri: "/api/v1/namespaces/web/pods?token=hunter",
         attributes: Attributes { user, verb: Verb::new(verb), target },
         source_ips: &["192.0.2.1".parse().unwrap()],
         user_agent: "kubectl/v1.32",
@@ -43,7 +43,7 @@ fn ana() -> User {
 }
 
 fn line(event: &Event, stage: Stage) -> Value {
-    let line = event.encode_line(stage, "2026-11-16T03:04:05.5Z".parse().unwrap());
+    let line = event.encode_json_line(stage, "2026-11-16T03:04:05.5Z".parse().unwrap());
     assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
     assert_eq!(line.last(), Some(&b'\n'));
     serde_json::from_slice(&line).unwrap()
@@ -54,12 +54,12 @@ fn line(event: &Event, stage: Stage) -> Value {
 fn a_creation_at_level_request_response() {
     let user = ana();
     let mut event = event(Level::RequestResponse, "create", Some(pods()), Some(&user));
-    event.annotate_decision(&Decision::allow("because"));
+    event.add_decision_annotations(&Decision::allow("because"));
     event.set_request_object(&json!({"kind": "Pod", "metadata": {"name": "a"}}));
     event.set_response_status(201, None);
     event.set_response_object(&json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}}));
     let text = String::from_utf8(
-        event.encode_line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
+        event.encode_json_line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
     );
     assert_eq!(
         text.unwrap(),
@@ -86,7 +86,7 @@ fn a_creation_at_level_request_response() {
 #[test]
 fn a_denial() {
     let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
-    event.annotate_decision(&Decision::deny(""));
+    event.add_decision_annotations(&Decision::deny(""));
     event.set_response_status(
         403,
         Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "EvaluationErrors",
@@ -109,7 +109,7 @@ fn a_denial() {
 fn decisions_become_annotations() {
     let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("e"));
     let both = |decision: &str, reason: &str| json!({"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": reason});
-    let unavailable = || Decision::unavailable(UnavailableCause::TooManyCalls);
+    let unavailable = || Decision::authorizer_unavailable(UnavailableCause::TooManyCalls);
     for (decision, want) in [
         (Decision::allow("RBAC: allowed"), both("allow", "RBAC: allowed")),
         (failed(Decision::allow("")), both("allow", "")),
@@ -123,7 +123,7 @@ fn decisions_become_annotations() {
         (failed(unavailable()), json!({"authorization.k8s.io/reason": "unavailable"})),
     ] {
         let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
-        event.annotate_decision(&decision);
+        event.add_decision_annotations(&decision);
         assert_eq!(line(&event, Stage::ResponseComplete)["annotations"], want);
     }
 }
@@ -186,14 +186,14 @@ fn stages_that_are_left_out() {
 #[test]
 fn the_first_annotation_of_a_key_stays_and_their_number_is_bounded() {
     let mut event = event(Level::Metadata, "get", None, None);
-    assert!(event.annotate("a", "1"));
-    assert!(!event.annotate("a", "2"));
+    assert!(event.add_annotation("a", "1"));
+    assert!(!event.add_annotation("a", "2"));
     let long = "é".repeat(ANNOTATION_BYTES_MAX);
-    assert!(event.annotate("long", &long));
+    assert!(event.add_annotation("long", &long));
     for n in 2..ANNOTATIONS_MAX {
-        assert!(event.annotate(format!("k{n}"), ""));
+        assert!(event.add_annotation(format!("k{n}"), ""));
     }
-    assert!(!event.annotate("one-more", ""));
+    assert!(!event.add_annotation("one-more", ""));
     let annotations = &line(&event, Stage::ResponseComplete)["annotations"];
     assert_eq!(annotations["a"], "1");
     assert_eq!(annotations["long"].as_str().unwrap().len(), ANNOTATION_BYTES_MAX);
@@ -230,8 +230,8 @@ fn patches_of_hooks_hold_no_secret() {
     for (resource, is_shown) in [("secrets", false), ("configmaps", true)] {
         let resource = Resource { resource, ..pods() };
         let mut event = event(Level::Request, "create", Some(resource), None);
-        assert!(event.annotate_patch("patch", &value));
-        assert!(event.annotate_patch("odd", "aHVudGVyMg=="));
+        assert!(event.add_patch_annotation("patch", &value));
+        assert!(event.add_patch_annotation("odd", "aHVudGVyMg=="));
         let text = line(&event, Stage::ResponseComplete).to_string();
         assert_eq!(text.contains("aHVudGVyMg=="), is_shown, "{text}");
         assert!(text.contains("/data"), "{text}");
@@ -286,7 +286,7 @@ proptest! {
             let resource = Resource { api_group, resource, subresource, ..Resource::default() };
             let received = ReceivedRequest {
                 audit_id: "x",
-                uri: &format!("/api?{parameter}={secret}"),
+                request_uri: &format!("/api?{parameter}={secret}"),
                 attributes: Attributes {
                     user: None,
                     verb: Verb::CREATE,
@@ -305,7 +305,7 @@ proptest! {
                     event.set_request_patch(&body);
                 }
                 for stage in Stage::ALL {
-                    let line = String::from_utf8(event.encode_line(stage, received.at)).unwrap();
+                    let line = String::from_utf8(event.encode_json_line(stage, received.at)).unwrap();
                     prop_assert!(!line.contains(&secret), "{body} gives {line}");
                 }
             }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn copied(body: &Value, sensitivity: BodySensitivity) -> Value {
-    BodyCopier { omit_managed_fields: false }.copy_body(body, sensitivity)
+    BodyCopier { omit_managed_fields: false }.copy_redacted_body(body, sensitivity)
 }
 
 #[test]
@@ -132,7 +132,8 @@ fn a_failure_stays_readable() {
 fn managed_fields_are_left_out_if_asked() {
     let body = json!({"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
                       "items": [{"metadata": {"managedFields": []}}]});
-    let copied = BodyCopier { omit_managed_fields: true }.copy_body(&body, BodySensitivity::Plain);
+    let copied =
+        BodyCopier { omit_managed_fields: true }.copy_redacted_body(&body, BodySensitivity::Plain);
     assert_eq!(copied, json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]}));
 }
 

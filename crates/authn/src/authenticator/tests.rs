@@ -58,11 +58,11 @@ struct Ask<'a> {
     headers: &'a [(&'a str, &'a str)],
     certificates: &'a [CertificateDer<'a>],
     path: &'a str,
-    now: Timestamp,
+    issue_time: Timestamp,
 }
 
 fn asking(options: Options) -> Ask<'static> {
-    Ask { options, headers: &[], certificates: &[], path: "/api", now: now() }
+    Ask { options, headers: &[], certificates: &[], path: "/api", issue_time: now() }
 }
 
 impl Ask<'_> {
@@ -71,7 +71,12 @@ impl Ask<'_> {
         let identity = authenticator.identify_certificates(self.certificates, now());
         let headers = headers(self.headers);
         let request = Request { headers: &headers, path: self.path };
-        poll_once(authenticator.authenticate(request, &identity, &Objects::default(), self.now))
+        poll_once(authenticator.authenticate(
+            request,
+            &identity,
+            &Objects::default(),
+            self.issue_time,
+        ))
     }
 
     fn user(self) -> Arc<User> {
@@ -156,7 +161,7 @@ fn a_bad_certificate_is_refused_unless_a_token_is_good() {
 #[test]
 fn a_certificate_can_expire_while_the_connection_lasts() {
     let later = "2140-01-01T00:00:00Z".parse().unwrap();
-    let expired = Ask { certificates: &[leaf()], now: later, ..asking(options()) }.error();
+    let expired = Ask { certificates: &[leaf()], issue_time: later, ..asking(options()) }.error();
     assert!(expired.starts_with("verifying certificate failed: it is valid only until 2126-"));
 }
 
@@ -287,7 +292,8 @@ fn a_remembered_token_is_still_checked() {
     let issuer = TokenIssuer::new("me", key);
     let accounts = ServiceAccountOptions { issuers: vec!["me".to_owned()], keys, jwks_uri: None };
     let authenticator =
-        Authenticator::new(Options { service_accounts: Some(accounts), ..options() }).unwrap();
+        Authenticator::new(Options { service_account_options: Some(accounts), ..options() })
+            .unwrap();
     let claims = Claims {
         namespace: "ns".to_owned(),
         service_account: ObjectReference { name: "sa".to_owned(), uid: "uid-sa".to_owned() },

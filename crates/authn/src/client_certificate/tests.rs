@@ -51,7 +51,7 @@ fn issue(issuer: &Issuer<'_, KeyPair>, params: &CertificateParams) -> Der {
 fn verify(root: &Der, presented: &[Der]) -> Result<ValidityPeriod, CertificateError> {
     CertificateAuthorities::new(from_ref(root))
         .unwrap()
-        .verify(presented, at("2026-06-01T00:00:00Z"))
+        .verify_chain(presented, at("2026-06-01T00:00:00Z"))
 }
 
 fn reason(result: Result<ValidityPeriod, CertificateError>) -> String {
@@ -76,7 +76,7 @@ fn a_certificate_of_an_authority_is_trusted_as_long_as_it_is_valid() {
         ("2027-01-01T00:00:01Z", false),
         ("1960-01-01T00:00:00Z", false),
     ] {
-        assert_eq!(authorities.verify(from_ref(&leaf), at(now)).is_ok(), is_valid, "{now}");
+        assert_eq!(authorities.verify_chain(from_ref(&leaf), at(now)).is_ok(), is_valid, "{now}");
         assert_eq!(validity.contains(at(now)), is_valid, "{now}");
     }
 }
@@ -121,7 +121,7 @@ fn an_authority_expires_too() {
     let leaf = issue(&issuer, &client("c"));
     assert!(verify(&ca, from_ref(&leaf)).is_err());
     let authorities = CertificateAuthorities::new(&[ca]).unwrap();
-    let validity = authorities.verify(&[leaf], at("2026-04-01T00:00:00Z")).unwrap();
+    let validity = authorities.verify_chain(&[leaf], at("2026-04-01T00:00:00Z")).unwrap();
     assert_eq!(validity.not_after, at("2026-05-01T00:00:00Z"));
 }
 
@@ -178,7 +178,8 @@ fn clients_are_trusted_as_by_kubernetes() {
         }
         n_cases += 1;
         let authorities = CertificateAuthorities::new(&all(&case["roots"])).unwrap();
-        let verified = authorities.verify(&all(&case["presented"]), at("2030-06-01T00:00:00Z"));
+        let verified =
+            authorities.verify_chain(&all(&case["presented"]), at("2030-06-01T00:00:00Z"));
         assert_eq!(verified.is_ok(), case["ok"], "{}: {verified:?}", case["name"]);
     }
     assert!(n_cases >= 48, "{n_cases}");
@@ -202,7 +203,7 @@ fn the_subject_names_the_user() {
     assert_eq!(user.extra[crate::CREDENTIAL_ID_KEY], [id]);
     let ca = from_pem(include_str!("../../testdata/ca.pem"));
     let now = at("2030-01-01T00:00:00Z");
-    assert!(CertificateAuthorities::new(&[ca]).unwrap().verify(&[leaf], now).is_ok());
+    assert!(CertificateAuthorities::new(&[ca]).unwrap().verify_chain(&[leaf], now).is_ok());
 }
 
 #[test]

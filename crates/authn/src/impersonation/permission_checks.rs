@@ -25,7 +25,7 @@ const ASSOCIATED_KEYS_KEY: &str = "authentication.kubernetes.io/associated-node-
 
 /// The checks of one mode for one request.
 pub(super) struct PermissionChecks<'a> {
-    mode: ImpersonationMode,
+    impersonation_mode: ImpersonationMode,
     /// The attributes of the request itself.
     request_attributes: &'a Attributes<'a>,
     /// The authenticated user, as the authorizer sees it.
@@ -55,7 +55,7 @@ impl<'a> PermissionChecks<'a> {
             let keys = requestor.extra.keys().cloned().collect();
             requestor.extra = BTreeMap::from([(ASSOCIATED_KEYS_KEY.to_owned(), keys)]);
         }
-        Self { mode, request_attributes, requestor, authorizer }
+        Self { impersonation_mode: mode, request_attributes, requestor, authorizer }
     }
 
     /// Runs all checks and returns the impersonated user.
@@ -66,9 +66,12 @@ impl<'a> PermissionChecks<'a> {
         &self,
         requested: &User,
     ) -> Result<User, PermissionCheckError> {
-        if self.mode.is_constrained() {
-            let verb =
-                format!("impersonate-on:{}:{}", self.mode.name(), self.request_attributes.verb);
+        if self.impersonation_mode.is_constrained() {
+            let verb = format!(
+                "impersonate-on:{}:{}",
+                self.impersonation_mode.name(),
+                self.request_attributes.verb
+            );
             self.check_allowed(&Attributes { verb: Verb::new(&verb), ..*self.request_attributes })
                 .await?;
         }
@@ -91,10 +94,10 @@ impl<'a> PermissionChecks<'a> {
     ) -> Result<(), PermissionCheckError> {
         let mut resource =
             Resource { name: &requested.name, ..self.impersonated_resource("users") };
-        if let Some(node) =
-            parse_node_user_name(&requested.name).filter(|_| self.mode.is_constrained())
+        if let Some(node) = parse_node_user_name(&requested.name)
+            .filter(|_| self.impersonation_mode.is_constrained())
         {
-            let is_own = self.mode == ImpersonationMode::AssociatedNode;
+            let is_own = self.impersonation_mode == ImpersonationMode::AssociatedNode;
             let name = if is_own { ALL_NAMES } else { node };
             resource = Resource { name, ..self.impersonated_resource("nodes") };
             user.groups = vec![NODES_GROUP.to_owned()];
@@ -117,7 +120,7 @@ impl<'a> PermissionChecks<'a> {
         groups: &[String],
     ) -> Result<(), PermissionCheckError> {
         let resource = self.impersonated_resource("groups");
-        if self.mode.is_constrained() {
+        if self.impersonation_mode.is_constrained() {
             if groups.iter().any(String::is_empty) {
                 let why = "impersonating the empty string group is not allowed";
                 return Err(self.deny_without_check(resource, why));
@@ -144,7 +147,7 @@ impl<'a> PermissionChecks<'a> {
         extra: &BTreeMap<String, Vec<String>>,
     ) -> Result<(), PermissionCheckError> {
         let resource = authentication_resource("userextras");
-        if self.mode.is_constrained() {
+        if self.impersonation_mode.is_constrained() {
             if let Some(fault) = find_extra_fault(extra) {
                 return Err(self.deny_without_check(resource, &fault));
             }
@@ -167,7 +170,7 @@ impl<'a> PermissionChecks<'a> {
     /// A resource of names that can be impersonated. Constrained modes use the group
     /// `authentication.k8s.io`, the unconstrained mode the core group.
     fn impersonated_resource(&self, resource: &'static str) -> Resource<'static> {
-        if self.mode.is_constrained() {
+        if self.impersonation_mode.is_constrained() {
             authentication_resource(resource)
         } else {
             Resource { api_version: "v1", resource, ..Resource::default() }
@@ -184,7 +187,7 @@ impl<'a> PermissionChecks<'a> {
     /// Runs one authorization check. An allow counts even if another authorizer failed.
     async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), PermissionCheckError> {
         let attributes = Attributes { user: Some(&self.requestor), ..*attributes };
-        let decision = self.authorizer.authorize(&attributes, Recorder::disabled()).await;
+        let decision = self.authorizer.authorize(&attributes, Recorder::disabled_recorder()).await;
         match decision.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Unavailable(why) => Err(PermissionCheckError::Undecided(why)),
@@ -215,7 +218,11 @@ impl<'a> PermissionChecks<'a> {
 
     fn resource_attributes<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
         let target = Target::Resource(resource);
-        Attributes { user: Some(&self.requestor), verb: Verb::new(self.mode.verb()), target }
+        Attributes {
+            user: Some(&self.requestor),
+            verb: Verb::new(self.impersonation_mode.verb()),
+            target,
+        }
     }
 }
 

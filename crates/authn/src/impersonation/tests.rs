@@ -25,7 +25,7 @@ impl Authorizer for Rules<'_> {
         self.asked.lock().unwrap().push(question);
         let failure = authz::EvaluationErrors::message("something failed");
         let decision = if self.allowed.contains(&"busy") {
-            Decision::unavailable(authz::UnavailableCause::TooManyCalls)
+            Decision::authorizer_unavailable(authz::UnavailableCause::TooManyCalls)
         } else if is_allowed {
             Decision::allow("").with_error(failure)
         } else {
@@ -184,7 +184,7 @@ fn nodes_have_fixed_groups() {
         "impersonate:associated-node authentication.k8s.io/nodes/ /*",
     ];
     let (answer, asked) = ask(&Impersonator::default(), &own, &associated);
-    assert_eq!(answer.unwrap().unwrap().mode, ImpersonationMode::AssociatedNode);
+    assert_eq!(answer.unwrap().unwrap().impersonation_mode, ImpersonationMode::AssociatedNode);
     assert_eq!(asked, associated);
     assert!(refusal(&node, &associated).contains("arbitrary-node"));
 }

@@ -19,8 +19,8 @@ pub(super) const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]
 pub(super) const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
 
 /// The tags of the curve and of the public key in an `ECPrivateKey`.
-const CURVE: DerTag = DerTag::constructed_context(0);
-const PUBLIC_KEY: DerTag = DerTag::constructed_context(1);
+const CURVE: DerTag = DerTag::constructed_context_tag(0);
+const PUBLIC_KEY: DerTag = DerTag::constructed_context_tag(1);
 
 type PemSection = (SectionKind, Vec<u8>);
 
@@ -70,7 +70,8 @@ fn parse_private_key(kind: SectionKind, der: &[u8]) -> Option<Result<SigningKey,
 }
 
 fn parse_pkcs8(der: &[u8]) -> Result<SigningKey, KeyError> {
-    let Pkcs8Fields { kind, curve, key } = Pkcs8Fields::read(der).ok_or(KeyError::Malformed)?;
+    let Pkcs8Fields { kind, curve_oid: curve, key } =
+        Pkcs8Fields::read(der).ok_or(KeyError::Malformed)?;
     match kind {
         RSA => {
             let pair = RsaKeyPair::from_pkcs8(der).map_err(|_| KeyError::Malformed)?;
@@ -84,7 +85,7 @@ fn parse_pkcs8(der: &[u8]) -> Result<SigningKey, KeyError> {
 /// The fields of a PKCS#8 private key.
 struct Pkcs8Fields<'d> {
     kind: &'d [u8],
-    curve: Option<&'d [u8]>,
+    curve_oid: Option<&'d [u8]>,
     key: &'d [u8],
 }
 
@@ -94,7 +95,11 @@ impl<'d> Pkcs8Fields<'d> {
         let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
         fields.read_value(DerTag::INTEGER)?;
         let (kind, curve) = read_algorithm(&mut fields)?;
-        Some(Self { kind, curve, key: fields.read_value(DerTag::OCTET_STRING)?.contents })
+        Some(Self {
+            kind,
+            curve_oid: curve,
+            key: fields.read_value(DerTag::OCTET_STRING)?.contents,
+        })
     }
 }
 
@@ -105,7 +110,7 @@ fn parse_sec1(der: &[u8]) -> Result<SigningKey, KeyError> {
 /// Parses an `ECPrivateKey`. It names its curve itself, or a surrounding PKCS#8 structure does.
 fn parse_ec_private_key(der: &[u8], curve: Option<&[u8]>) -> Result<SigningKey, KeyError> {
     let fields = EcKeyFields::read(der).ok_or(KeyError::Malformed)?;
-    let curve = curve.or(fields.curve).ok_or(KeyError::Malformed)?;
+    let curve = curve.or(fields.curve_oid).ok_or(KeyError::Malformed)?;
     let (algorithm, signing) = algorithm_for_curve(curve)?;
     let public = fields.public_key.ok_or(KeyError::WithoutPublicKey)?;
     let random = SystemRandom::new();
@@ -118,7 +123,7 @@ fn parse_ec_private_key(der: &[u8], curve: Option<&[u8]>) -> Result<SigningKey, 
 /// The fields of an `ECPrivateKey`. Curve and public key are optional.
 struct EcKeyFields<'d> {
     private_key: &'d [u8],
-    curve: Option<&'d [u8]>,
+    curve_oid: Option<&'d [u8]>,
     public_key: Option<&'d [u8]>,
 }
 
@@ -135,7 +140,7 @@ impl<'d> EcKeyFields<'d> {
             public_key.and_then(|own| DerReader::new(own.contents).read_byte_aligned_bit_string());
         fields.is_empty().then(|| Self {
             private_key,
-            curve: curve.map(|own| own.contents),
+            curve_oid: curve.map(|own| own.contents),
             public_key,
         })
     }
@@ -153,7 +158,7 @@ fn algorithm_for_curve(
 
 /// Parses a public key in the form of a `SubjectPublicKeyInfo`.
 fn parse_public_key(der: &[u8]) -> Result<VerifyingKey, KeyError> {
-    let PublicKeyFields { kind, curve, key } =
+    let PublicKeyFields { kind, curve_oid: curve, key } =
         PublicKeyFields::read(der).ok_or(KeyError::Malformed)?;
     match (kind, curve) {
         (RSA, _) => Ok(VerifyingKey::new(Algorithm::Rs256, key)),
@@ -173,7 +178,7 @@ fn parse_public_key(der: &[u8]) -> Result<VerifyingKey, KeyError> {
 /// The fields of a `SubjectPublicKeyInfo`.
 struct PublicKeyFields<'d> {
     kind: &'d [u8],
-    curve: Option<&'d [u8]>,
+    curve_oid: Option<&'d [u8]>,
     key: &'d [u8],
 }
 
@@ -183,7 +188,7 @@ impl<'d> PublicKeyFields<'d> {
         let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
         let (kind, curve) = read_algorithm(&mut fields)?;
         let key = fields.read_byte_aligned_bit_string().filter(|_| fields.is_empty())?;
-        Some(Self { kind, curve, key })
+        Some(Self { kind, curve_oid: curve, key })
     }
 }
 

@@ -49,7 +49,7 @@ fn issuer() -> (TokenIssuer, Authenticator) {
     let keys = VerifyingKey::all_from_pem(&pem).unwrap();
     let service_accounts =
         Some(ServiceAccountOptions { issuers: vec!["iss".to_owned()], keys, ..Default::default() });
-    let options = Options { service_accounts, ..Options::default() };
+    let options = Options { service_account_options: service_accounts, ..Options::default() };
     let issuer = TokenIssuer::new("iss", SigningKey::from_pem(&pem).unwrap());
     (issuer, Authenticator::new(options).unwrap())
 }

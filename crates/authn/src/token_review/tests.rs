@@ -85,7 +85,7 @@ fn a_token_without_audience_is_for_this_server_only() {
 fn a_token_of_a_service_account_is_good_for_its_audiences() {
     let pem = SigningKey::generate_pem().unwrap();
     let options = Options {
-        service_accounts: Some(ServiceAccountOptions {
+        service_account_options: Some(ServiceAccountOptions {
             issuers: vec!["iss".to_owned()],
             keys: VerifyingKey::all_from_pem(&pem).unwrap(),
             jwks_uri: None,

@@ -61,8 +61,8 @@ proptest! {
         let user = User { name: name.into(), groups, ..User::default() };
         for target in targets() {
             let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-            let first = policies.iter().position(|policy| policy.matches(&user, &attributes));
-            let candidate = index.first_candidate(&user, &attributes);
+            let first = policies.iter().position(|policy| policy.matches_request(&user, &attributes));
+            let candidate = index.first_candidate_policy(&user, &attributes);
             prop_assert_eq!(candidate.map(|idx| idx as usize), first);
         }
         let of_user: Vec<usize> = policies
@@ -94,7 +94,7 @@ fn a_target_may_have_any_number_of_subjects() {
             let target = Target::Path("/p");
             let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
             let expected = (number < n_subjects).then_some(number as PolicyIdx);
-            assert_eq!(index.first_candidate(&user, &attributes), expected, "{n_subjects}");
+            assert_eq!(index.first_candidate_policy(&user, &attributes), expected, "{n_subjects}");
         }
     }
 }

@@ -89,11 +89,10 @@ fn targets() -> Vec<Target<'static>> {
 }
 
 fn decided_line(trace: &Trace) -> Option<i64> {
-    let rule = trace
-        .trace_entries()
-        .iter()
-        .find(|entry| entry.event.fields.contains(&("matches".into(), Value::from(true))))?;
-    match rule.event.fields.first() {
+    let rule = trace.trace_entries().iter().find(|entry| {
+        entry.trace_event.named_values.contains(&("matches".into(), Value::from(true)))
+    })?;
+    match rule.trace_event.named_values.first() {
         Some((name, Value::Integer(line))) if name == "line" => Some(*line),
         _ => None,
     }
@@ -114,7 +113,7 @@ proptest! {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
                     let want = reference.authorize(&attributes);
-                    let got = policies.authorize(&attributes, Recorder::disabled());
+                    let got = policies.authorize(&attributes, Recorder::disabled_recorder());
                     prop_assert_eq!(
                         (got.verdict, got.reason),
                         (want.verdict, want.reason),
@@ -141,7 +140,7 @@ proptest! {
             let attributes = Attributes { user: user.as_ref(), verb, target };
             let mut trace = Trace::default();
             let explained = policies.authorize(&attributes, Recorder::new(&mut trace));
-            let decided = policies.authorize(&attributes, Recorder::disabled());
+            let decided = policies.authorize(&attributes, Recorder::disabled_recorder());
             prop_assert_eq!(explained.verdict, decided.verdict);
             let want = reference.deciding_line(&attributes);
             let want = want.map(|line| i64::try_from(line).unwrap());
@@ -199,7 +198,7 @@ proptest! {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();
             let user = User { name: name.to_owned(), groups, ..User::default() };
             let decision =
-                policies.authorize(&Attributes { user: Some(&user), ..asked }, Recorder::disabled());
+                policies.authorize(&Attributes { user: Some(&user), ..asked }, Recorder::disabled_recorder());
             decision.verdict == Verdict::Allow
         };
         for group in GROUPS.iter().filter(|group| !group.is_empty()) {
@@ -215,7 +214,7 @@ proptest! {
                     "abac: line {} grants user \"{}\" only as a member of group \"{}\"",
                     policy.line_number(), spec.user, spec.group,
                 );
-                prop_assert!(subjects.notes.contains(&note), "{}", note);
+                prop_assert!(subjects.listing_notes.contains(&note), "{}", note);
             }
         }
         for user in USERS.iter().filter(|user| !user.is_empty()) {

@@ -55,7 +55,7 @@ fn check(snapshot: &Snapshot, case: &str) {
     let user = User { name, groups: names.collect(), ..User::default() };
     let attributes =
         Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
-    let decision = snapshot.authorize(&attributes, Recorder::disabled());
+    let decision = snapshot.authorize(&attributes, Recorder::disabled_recorder());
     match (decision.verdict, &decision.reason) {
         (Verdict::Allow, Reason::AbacPolicy { line }) => assert_eq!(line.to_string(), want),
         (Verdict::NoOpinion, reason) => {

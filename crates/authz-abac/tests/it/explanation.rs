@@ -42,9 +42,14 @@ fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> 
     let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
     let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
     let noted = trace.trace_entries().iter().map(|entry| {
-        assert_eq!(entry.event.kind, "rule");
+        assert_eq!(entry.trace_event.kind, "rule");
         let field = |name: &str| {
-            entry.event.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+            entry
+                .trace_event
+                .named_values
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.clone())
         };
         let matches = field("matches") == Some(Value::Bool(true));
         assert_eq!(matches, decision.verdict == authz::Verdict::Allow);
@@ -73,8 +78,12 @@ fn the_matching_line_is_recorded_with_all_parts() {
     let attributes = Attributes { user: Some(&ana), verb: Verb::CREATE, target: pods("web") };
     let _ = policies.authorize(&attributes, Recorder::new(&mut trace));
     let [entry] = trace.trace_entries() else { panic!("{trace:?}") };
-    let fields: Vec<_> =
-        entry.event.fields.iter().map(|(name, value)| (name.as_ref(), value.clone())).collect();
+    let fields: Vec<_> = entry
+        .trace_event
+        .named_values
+        .iter()
+        .map(|(name, value)| (name.as_ref(), value.clone()))
+        .collect();
     let want = [
         ("line", Value::Integer(2)),
         ("user", "ana".into()),

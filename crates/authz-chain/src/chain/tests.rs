@@ -46,7 +46,7 @@ fn scripted(text: &str) -> (ChainMember, Arc<FakeAuthorizer>) {
         "A" => Decision::allow(reason),
         "D" => Decision::deny(reason),
         "N" => Decision::no_opinion(reason),
-        "U" => Decision::unavailable(UnavailableCause::TooManyCalls),
+        "U" => Decision::authorizer_unavailable(UnavailableCause::TooManyCalls),
         other => panic!("no answer: {other}"),
     };
     let authorizer = Arc::new(FakeAuthorizer {
@@ -75,19 +75,23 @@ fn user(groups: &[&str]) -> User {
 fn ask(members: Vec<ChainMember>, user: Option<&User>) -> String {
     let chain = Chain::new(members).unwrap();
     let attributes = Attributes { user, verb: Verb::GET, target: Target::Path("/x") };
-    let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
+    let outcome = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
     let mut trace = Trace::default();
     let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
     let show = |outcome: &ChainDecision<'_>| {
         let Decision { verdict, reason, error } = &outcome.decision;
         let error = error.as_ref().map(ToString::to_string).unwrap_or_default();
-        format!("{}|{reason}|{error}|{}", verdict.name(), outcome.decided_by.unwrap_or_default())
+        format!(
+            "{}|{reason}|{error}|{}",
+            verdict.name(),
+            outcome.deciding_authorizer_name.unwrap_or_default()
+        )
     };
     assert_eq!(show(&outcome), show(&explained));
     // The last verdict of the trace is that of the deciding authorizer.
     let last = trace.trace_entries().last().unwrap();
-    if explained.decided_by.is_some() {
-        assert_eq!(last.event, TraceEvent::from_decision(&explained.decision));
+    if explained.deciding_authorizer_name.is_some() {
+        assert_eq!(last.trace_event, TraceEvent::from_decision(&explained.decision));
     }
     show(&outcome)
 }
@@ -164,11 +168,11 @@ fn the_node_authorizer_is_consulted_in_order() {
     let attributes = Attributes { user: Some(&node), verb: Verb::GET, target };
     let mut trace = Trace::default();
     let outcome = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
-    assert_eq!(outcome.decided_by, Some("node"));
+    assert_eq!(outcome.deciding_authorizer_name, Some("node"));
     let shape: Vec<(usize, &str)> = trace
         .trace_entries()
         .iter()
-        .map(|entry| (entry.depth, entry.event.kind.as_ref()))
+        .map(|entry| (entry.trace_depth, entry.trace_event.kind.as_ref()))
         .collect();
     let want = [
         (0, "authorizer"),
@@ -215,7 +219,7 @@ fn rules_are_listed_in_order() {
         ChainMember::Node(Arc::default()),
     ];
     let chain = Chain::new(members).unwrap();
-    assert_eq!(chain.members().count(), 4);
+    assert_eq!(chain.chain_members().count(), 4);
     let all = vec!["*".to_owned()];
     let rules = chain.rules_for(&user(&[]), Namespace::new("ns"));
     let resources: Vec<_> = rules.resource_rules.iter().map(|rule| &rule.resources[0]).collect();

@@ -10,7 +10,7 @@ use crate::policy::{chain, question, user_with_groups};
 fn show(outcome: &ChainDecision<'_>) -> String {
     let Decision { verdict, reason, error } = &outcome.decision;
     let error = error.as_ref().map(ToString::to_string);
-    format!("{} {reason:?} {error:?} {:?}", verdict.name(), outcome.decided_by)
+    format!("{} {reason:?} {error:?} {:?}", verdict.name(), outcome.deciding_authorizer_name)
 }
 
 proptest! {
@@ -23,20 +23,20 @@ proptest! {
     ) {
         for (user, question) in &asked {
             let attributes = question.attributes(Some(user));
-            let decided = finish(chain.authorize(&attributes, Recorder::disabled()));
+            let decided = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
             let mut trace = Trace::default();
             let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
             prop_assert_eq!(show(&decided), show(&explained));
-            let authorizers = trace.trace_entries().iter().filter(|entry| entry.depth == 0);
+            let authorizers = trace.trace_entries().iter().filter(|entry| entry.trace_depth == 0);
             let n_asked = authorizers.count();
-            match decided.decided_by {
+            match decided.deciding_authorizer_name {
                 Some(name) => {
-                    let last = &trace.trace_entries().last().unwrap().event;
+                    let last = &trace.trace_entries().last().unwrap().trace_event;
                     prop_assert_eq!(last, &TraceEvent::from_decision(&decided.decision));
-                    let position = chain.members().position(|it| it.name() == name);
+                    let position = chain.chain_members().position(|it| it.name() == name);
                     prop_assert_eq!(n_asked, position.map_or(1, |position| position + 2));
                 }
-                None => prop_assert_eq!(n_asked, chain.members().count() + 1),
+                None => prop_assert_eq!(n_asked, chain.chain_members().count() + 1),
             }
         }
     }

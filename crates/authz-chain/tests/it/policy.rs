@@ -221,7 +221,7 @@ fn node() -> impl Strategy<Value = ChainMember> {
                 namespace: namespace.to_owned(),
                 name: format!("p{at}"),
                 node_name: node.to_owned(),
-                secrets,
+                secret_names: secrets,
                 ..authz_node::Pod::default()
             })));
         }

@@ -33,13 +33,13 @@ proptest! {
             let by_group = groups.map(|group| user("nobody", &[group]));
             for user_with_groups in by_name.chain(by_group) {
                 let outcome =
-                    finish(chain.authorize(&question.attributes(Some(&user_with_groups)), Recorder::disabled()));
+                    finish(chain.authorize(&question.attributes(Some(&user_with_groups)), Recorder::disabled_recorder()));
                 let verdict = outcome.decision.verdict;
                 prop_assert_eq!(verdict, Verdict::Allow, "{:?} {:?} {:?}", user_with_groups, listed, chain);
             }
             for user_with_groups in &askers {
                 let attributes = question.attributes(Some(user_with_groups));
-                let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
+                let outcome = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
                 let is_allowed = outcome.decision.verdict == Verdict::Allow;
                 let is_listed = listed.users.contains(&user_with_groups.name)
                     || user_with_groups.groups.iter().any(|group| listed.groups.contains(group));
@@ -85,7 +85,7 @@ fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
 fn show(subjects: &Subjects) -> String {
     let users: Vec<&str> = subjects.users.iter().map(String::as_str).collect();
     let groups: Vec<&str> = subjects.groups.iter().map(String::as_str).collect();
-    format!("{}|{}|{}", users.join(","), groups.join(","), subjects.notes.join(","))
+    format!("{}|{}|{}", users.join(","), groups.join(","), subjects.listing_notes.join(","))
 }
 
 fn who_can(members: Vec<ChainMember>, asked: &Attributes<'_>) -> String {
@@ -223,7 +223,7 @@ fn nodes_are_listed_by_their_related_objects() {
         namespace: "ns0".into(),
         name: "pod0".into(),
         node_name: "node0".into(),
-        secrets: vec!["s0".into()],
+        secret_names: vec!["s0".into()],
         ..authz_node::Pod::default()
     })));
     let members = || vec![ChainMember::Node(Arc::new(policy.clone()))];
@@ -250,7 +250,8 @@ impl Authorizer for UnlistableAuthorizer {
     }
 
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
-        let unknown = || Subjects::unlistable("webhook authorizer cannot enumerate subjects");
+        let unknown =
+            || Subjects::unlistable_subjects("webhook authorizer cannot enumerate subjects");
         self.subjects.clone().unwrap_or_else(unknown)
     }
 }

@@ -30,10 +30,10 @@ fn pod(n: usize) -> Pod {
         name: format!("p{n}"),
         node_name: format!("node{n}"),
         service_account_name: format!("sa{n}"),
-        secrets: vec![format!("s{n}"), "sh".to_owned(), String::new()],
-        config_maps: vec![format!("c{n}")],
-        persistent_volume_claims: vec![format!("v{n}")],
-        resource_claims: vec![format!("rc{n}"), format!("gen{n}")],
+        secret_names: vec![format!("s{n}"), "sh".to_owned(), String::new()],
+        config_map_names: vec![format!("c{n}")],
+        persistent_volume_claim_names: vec![format!("v{n}")],
+        resource_claim_names: vec![format!("rc{n}"), format!("gen{n}")],
         ..Pod::default()
     }
 }
@@ -41,8 +41,8 @@ fn pod(n: usize) -> Pod {
 fn volume(n: usize) -> PersistentVolume {
     PersistentVolume {
         name: format!("pv{n}"),
-        claim: Some(ClaimReference { namespace: "ns0".to_owned(), name: format!("v{n}") }),
-        secrets: vec![SecretReference { namespace: None, name: format!("ps{n}") }],
+        claim_ref: Some(ClaimReference { namespace: "ns0".to_owned(), name: format!("v{n}") }),
+        secret_refs: vec![SecretReference { namespace: None, name: format!("ps{n}") }],
     }
 }
 
@@ -101,7 +101,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
         ..Resource::default()
     });
     let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-    snapshot.authorize(&attributes, Recorder::disabled())
+    snapshot.authorize(&attributes, Recorder::disabled_recorder())
 }
 
 fn check(snapshot: &Snapshot, request: &str, want: Result<(), &str>) {
@@ -357,11 +357,11 @@ fn a_user_who_is_not_a_node_gets_no_opinion() {
     ] {
         let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
         let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
-        let decision = snapshot.authorize(&attributes, Recorder::disabled());
+        let decision = snapshot.authorize(&attributes, Recorder::disabled_recorder());
         assert_eq!((decision.verdict, decision.reason), (Verdict::NoOpinion, want.into()));
     }
     let attributes = Attributes { user: None, verb: Verb::GET, target };
-    assert_eq!(snapshot.authorize(&attributes, Recorder::disabled()).reason, "");
+    assert_eq!(snapshot.authorize(&attributes, Recorder::disabled_recorder()).reason, "");
 }
 
 #[test]
@@ -383,9 +383,9 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
     let old = pod(0);
     for (change, late, former) in [
         ((|_| {}) as fn(&mut Pod), UNRELATED, ALLOW),
-        (|new| new.secrets = texts(&["late"]), ALLOW, UNRELATED),
-        (|new| new.secrets.clear(), UNRELATED, UNRELATED),
-        (|new| new.secrets.push("late".to_owned()), ALLOW, ALLOW),
+        (|new| new.secret_names = texts(&["late"]), ALLOW, UNRELATED),
+        (|new| new.secret_names.clear(), UNRELATED, UNRELATED),
+        (|new| new.secret_names.push("late".to_owned()), ALLOW, ALLOW),
         (|new| new.is_mirror_pod = true, UNRELATED, UNRELATED),
         (|new| new.node_name = "elsewhere".to_owned(), UNRELATED, UNRELATED),
         (|new| new.node_name = String::new(), UNRELATED, UNRELATED),
@@ -423,9 +423,10 @@ fn mirror_pods_and_unbound_volumes_relate_nothing() {
     snapshot.graph.add_object(&GraphObject::Pod(Box::new(Pod { is_mirror_pod: true, ..pod(0) })));
     check(&snapshot, "get pods ns0/p0", ALLOW);
     check(&snapshot, "get secrets ns0/s0", UNRELATED);
-    snapshot
-        .graph
-        .add_object(&GraphObject::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
+    snapshot.graph.add_object(&GraphObject::PersistentVolume(PersistentVolume {
+        claim_ref: None,
+        ..volume(0)
+    }));
     let Pod { namespace, name, node_name, .. } = pod(0);
     let without_references = Pod { namespace, name, node_name, ..Pod::default() };
     let mut graph = Graph::default();
@@ -479,7 +480,7 @@ fn explanations_show_the_path_or_why_there_is_none() {
         let mut trace = Trace::default();
         let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let _ = snapshot.authorize(&attributes, Recorder::new(&mut trace));
-        trace.trace_entries().last().map(|entry| entry.event.clone())
+        trace.trace_entries().last().map(|entry| entry.trace_event.clone())
     };
     let vertices = texts(&[
         "secret ns0/ps0",
@@ -488,14 +489,17 @@ fn explanations_show_the_path_or_why_there_is_none() {
         "pod ns0/p0",
         "node node0",
     ]);
-    assert_eq!(explain("ps0"), Some(TraceEvent::new("path").with_field("vertices", vertices)));
+    assert_eq!(
+        explain("ps0"),
+        Some(TraceEvent::new("path").with_named_value("vertices", vertices))
+    );
     let missing = |object: &str, is_known: bool, nodes: &[&str]| {
         TraceEvent::new("noPath")
-            .with_field("object", format!("secret ns0/{object}"))
-            .with_field("isObjectKnown", is_known)
-            .with_field("isNodeKnown", true)
-            .with_field("nNodes", nodes.len())
-            .with_field("nodes", Value::List(texts(nodes)))
+            .with_named_value("object", format!("secret ns0/{object}"))
+            .with_named_value("isObjectKnown", is_known)
+            .with_named_value("isNodeKnown", true)
+            .with_named_value("nNodes", nodes.len())
+            .with_named_value("nodes", Value::List(texts(nodes)))
     };
     assert_eq!(explain("s1"), Some(missing("s1", true, &["node1"])));
     assert_eq!(explain("nope"), Some(missing("nope", false, &[])));

@@ -65,11 +65,11 @@ fn pod() -> impl Strategy<Value = GraphObject> {
                 node_name,
                 is_mirror_pod: mirror == 0,
                 service_account_name,
-                secrets,
-                config_maps,
-                persistent_volume_claims: claims,
-                resource_claims,
-                extended_resource_claim,
+                secret_names: secrets,
+                config_map_names: config_maps,
+                persistent_volume_claim_names: claims,
+                resource_claim_names: resource_claims,
+                extended_resource_claim_name: extended_resource_claim,
             }))
         },
     )
@@ -82,7 +82,11 @@ fn volume() -> impl Strategy<Value = GraphObject> {
         .prop_map(|(namespace, name)| SecretReference { namespace, name });
     (one_of(&NAMES), prop::option::weighted(0.9, claim), vec(secret, 0..3)).prop_map(
         |(name, claim, secrets)| {
-            GraphObject::PersistentVolume(PersistentVolume { name, claim, secrets })
+            GraphObject::PersistentVolume(PersistentVolume {
+                name,
+                claim_ref: claim,
+                secret_refs: secrets,
+            })
         },
     )
 }
@@ -151,7 +155,7 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
             let subjects = snapshot.allowed_subjects(&attributes);
             for user in &users {
                 let attributes = Attributes { user: Some(user), ..attributes };
-                let got = snapshot.authorize(&attributes, Recorder::disabled());
+                let got = snapshot.authorize(&attributes, Recorder::disabled_recorder());
                 let want = cluster.authorize(&attributes);
                 prop_assert_eq!(
                     (got.verdict, &got.reason),
@@ -164,7 +168,8 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
                 let mut trace = Trace::default();
                 let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));
                 prop_assert_eq!((explained.verdict, explained.reason), (got.verdict, got.reason));
-                let has_path = trace.trace_entries().iter().any(|entry| entry.event.kind == "path");
+                let has_path =
+                    trace.trace_entries().iter().any(|entry| entry.trace_event.kind == "path");
                 prop_assert_eq!(has_path, got.verdict == Verdict::Allow);
             }
         }

@@ -90,10 +90,10 @@ fn objects() -> Vec<GraphObject> {
             name: "a".to_owned(),
             node_name: "n".to_owned(),
             service_account_name: "a".to_owned(),
-            secrets: owned(&["a"]),
-            config_maps: owned(&["a"]),
-            persistent_volume_claims: owned(&["a"]),
-            resource_claims: owned(&["a"]),
+            secret_names: owned(&["a"]),
+            config_map_names: owned(&["a"]),
+            persistent_volume_claim_names: owned(&["a"]),
+            resource_claim_names: owned(&["a"]),
             ..Pod::default()
         })),
         GraphObject::VolumeAttachment(assignment("")),
@@ -158,7 +158,7 @@ proptest! {
             }),
         };
         let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-        let got = snapshot.authorize(&attributes, Recorder::disabled());
+        let got = snapshot.authorize(&attributes, Recorder::disabled_recorder());
         let want = reference.authorize(&attributes);
         prop_assert_eq!((got.verdict, got.reason), (want.verdict, want.reason), "{:?}", attributes);
         prop_assert!(got.error.is_none());

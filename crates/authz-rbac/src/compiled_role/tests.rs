@@ -70,7 +70,7 @@ proptest! {
             }
             let want = role.rules.iter().any(|rule| rule.allows(&attributes));
             prop_assert_eq!(compiled.allows(&request), want);
-            prop_assert!(!want || compiled.target_filter & request.target_filter != 0);
+            prop_assert!(!want || compiled.target_bloom_filter & request.target_bloom_filter != 0);
         }
     }
 }

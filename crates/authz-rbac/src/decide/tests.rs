@@ -73,7 +73,7 @@ fn exhaustive_reason(
     }
     match errors.is_empty() {
         true => String::new(),
-        false => format!("RBAC: {}", field_errors::aggregate(&errors)),
+        false => format!("RBAC: {}", field_errors::aggregate_messages(&errors)),
     }
 }
 
@@ -148,7 +148,7 @@ proptest! {
                 let target = Target::Resource(target);
                 let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
                 let want = exhaustive_reason(&snapshot, &attributes, namespace);
-                let indexed = snapshot.authorize(&attributes, Recorder::disabled());
+                let indexed = snapshot.authorize(&attributes, Recorder::disabled_recorder());
                 prop_assert_eq!(&indexed.reason.to_string(), &want);
                 let mut trace = Trace::default();
                 let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));

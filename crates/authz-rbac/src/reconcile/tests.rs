@@ -44,7 +44,7 @@ fn binding(role: &str, users: &[&str]) -> Binding {
 fn check_role(
     expected: &Role,
     existing: &Role,
-    extras: ExtrasPolicy,
+    extras: ReconcileExtrasPolicy,
     want: ReconcileOperation<Role>,
 ) {
     assert_eq!(reconcile_role(expected, Some(existing), extras), want);
@@ -54,12 +54,12 @@ fn check_role(
 fn missing_objects_are_created() {
     let expected = role(&["a"]);
     assert_eq!(
-        reconcile_role(&expected, None, ExtrasPolicy::Keep),
+        reconcile_role(&expected, None, ReconcileExtrasPolicy::Keep),
         ReconcileOperation::Create(expected.clone())
     );
     let expected = binding("r", &["a"]);
     assert_eq!(
-        reconcile_binding(&expected, None, ExtrasPolicy::Keep),
+        reconcile_binding(&expected, None, ReconcileExtrasPolicy::Keep),
         ReconcileOperation::Create(expected.clone())
     );
 }
@@ -67,13 +67,18 @@ fn missing_objects_are_created() {
 #[test]
 fn rules_are_merged_or_replaced() {
     let (a, b) = (role(&["a"]), role(&["b"]));
-    check_role(&a, &a, ExtrasPolicy::Keep, ReconcileOperation::Unchanged);
-    check_role(&a, &a, ExtrasPolicy::Remove, ReconcileOperation::Unchanged);
-    check_role(&a, &b, ExtrasPolicy::Keep, ReconcileOperation::Update(role(&["b", "a"])));
-    check_role(&a, &b, ExtrasPolicy::Remove, ReconcileOperation::Update(a.clone()));
-    check_role(&a, &role(&["b", "a"]), ExtrasPolicy::Keep, ReconcileOperation::Unchanged);
-    check_role(&a, &role(&["b", "a"]), ExtrasPolicy::Remove, ReconcileOperation::Update(a.clone()));
-    check_role(&a, &role(&["*"]), ExtrasPolicy::Keep, ReconcileOperation::Unchanged);
+    check_role(&a, &a, ReconcileExtrasPolicy::Keep, ReconcileOperation::Unchanged);
+    check_role(&a, &a, ReconcileExtrasPolicy::Remove, ReconcileOperation::Unchanged);
+    check_role(&a, &b, ReconcileExtrasPolicy::Keep, ReconcileOperation::Update(role(&["b", "a"])));
+    check_role(&a, &b, ReconcileExtrasPolicy::Remove, ReconcileOperation::Update(a.clone()));
+    check_role(&a, &role(&["b", "a"]), ReconcileExtrasPolicy::Keep, ReconcileOperation::Unchanged);
+    check_role(
+        &a,
+        &role(&["b", "a"]),
+        ReconcileExtrasPolicy::Remove,
+        ReconcileOperation::Update(a.clone()),
+    );
+    check_role(&a, &role(&["*"]), ReconcileExtrasPolicy::Keep, ReconcileOperation::Unchanged);
 }
 
 #[test]
@@ -82,13 +87,13 @@ fn labels_that_exist_win() {
     check_role(
         &expected,
         &labelled(&[("1", "b")]),
-        ExtrasPolicy::Keep,
+        ReconcileExtrasPolicy::Keep,
         ReconcileOperation::Unchanged,
     );
     check_role(
         &expected,
         &labelled(&[("2", "b")]),
-        ExtrasPolicy::Keep,
+        ReconcileExtrasPolicy::Keep,
         ReconcileOperation::Update(labelled(&[("1", "a"), ("2", "b")])),
     );
 }
@@ -98,10 +103,15 @@ fn objects_with_autoupdate_disabled_are_protected() {
     let annotations = map(&[(AUTOUPDATE_ANNOTATION, "false")]);
     let own = Metadata { annotations: annotations.clone(), ..Metadata::default() };
     let protected = Role { metadata: own.clone(), ..role(&["b"]) };
-    check_role(&role(&["a"]), &protected, ExtrasPolicy::Remove, ReconcileOperation::Protected);
+    check_role(
+        &role(&["a"]),
+        &protected,
+        ReconcileExtrasPolicy::Remove,
+        ReconcileOperation::Protected,
+    );
     let protected = Binding { metadata: own, ..binding("other", &["a"]) };
     assert_eq!(
-        reconcile_binding(&binding("r", &["a"]), Some(&protected), ExtrasPolicy::Keep),
+        reconcile_binding(&binding("r", &["a"]), Some(&protected), ReconcileExtrasPolicy::Keep),
         ReconcileOperation::Protected
     );
 }
@@ -112,27 +122,27 @@ fn selectors_are_added_and_unexpected_aggregation_is_removed() {
     check_role(
         &Role::default(),
         &existing,
-        ExtrasPolicy::Keep,
+        ReconcileExtrasPolicy::Keep,
         ReconcileOperation::Update(Role::default()),
     );
     let both = aggregated(&["x", "y"]);
     check_role(
         &aggregated(&["y"]),
         &existing,
-        ExtrasPolicy::Keep,
+        ReconcileExtrasPolicy::Keep,
         ReconcileOperation::Update(both.clone()),
     );
-    check_role(&existing, &both, ExtrasPolicy::Keep, ReconcileOperation::Unchanged);
+    check_role(&existing, &both, ReconcileExtrasPolicy::Keep, ReconcileOperation::Unchanged);
     check_role(
         &existing,
         &both,
-        ExtrasPolicy::Remove,
+        ReconcileExtrasPolicy::Remove,
         ReconcileOperation::Update(existing.clone()),
     );
     check_role(
         &existing,
         &Role::default(),
-        ExtrasPolicy::Keep,
+        ReconcileExtrasPolicy::Keep,
         ReconcileOperation::Update(existing.clone()),
     );
 }
@@ -141,7 +151,7 @@ fn selectors_are_added_and_unexpected_aggregation_is_removed() {
 fn aggregated_rules_are_not_extra() {
     let expected = aggregated(&["x"]);
     let filled = Role { rules: role(&["a"]).rules, ..expected.clone() };
-    check_role(&expected, &filled, ExtrasPolicy::Remove, ReconcileOperation::Unchanged);
+    check_role(&expected, &filled, ReconcileExtrasPolicy::Remove, ReconcileOperation::Unchanged);
 }
 
 #[test]
@@ -149,16 +159,23 @@ fn subjects_are_merged_or_replaced_and_role_changes_recreate() {
     let (expected, existing) = (binding("r", &["a", "c"]), binding("r", &["a", "b"]));
     let reconcile = |extras| reconcile_binding(&expected, Some(&existing), extras);
     assert_eq!(
-        reconcile(ExtrasPolicy::Keep),
+        reconcile(ReconcileExtrasPolicy::Keep),
         ReconcileOperation::Update(binding("r", &["a", "b", "c"]))
     );
-    assert_eq!(reconcile(ExtrasPolicy::Remove), ReconcileOperation::Update(expected.clone()));
     assert_eq!(
-        reconcile_binding(&expected, Some(&binding("other", &["a", "c"])), ExtrasPolicy::Keep),
+        reconcile(ReconcileExtrasPolicy::Remove),
+        ReconcileOperation::Update(expected.clone())
+    );
+    assert_eq!(
+        reconcile_binding(
+            &expected,
+            Some(&binding("other", &["a", "c"])),
+            ReconcileExtrasPolicy::Keep
+        ),
         ReconcileOperation::Recreate(expected.clone())
     );
     assert_eq!(
-        reconcile_binding(&expected, Some(&expected), ExtrasPolicy::Remove),
+        reconcile_binding(&expected, Some(&expected), ReconcileExtrasPolicy::Remove),
         ReconcileOperation::Unchanged
     );
 }

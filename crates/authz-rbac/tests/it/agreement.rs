@@ -167,7 +167,7 @@ fn check(
         prop_assert_eq!((&allowed.users, &allowed.groups), (&want.users, &want.groups));
         for user in users {
             let request_without_user = attributes(Some(user), request_without_user);
-            let got = snapshot.authorize(&request_without_user, Recorder::disabled());
+            let got = snapshot.authorize(&request_without_user, Recorder::disabled_recorder());
             let want = oracle.authorize(&request_without_user);
             prop_assert_eq!((got.verdict, &got.reason), (want.verdict, &want.reason));
             prop_assert!(got.error.is_none());

@@ -89,7 +89,7 @@ fn check(snapshot: &Snapshot, words: &[&str]) {
     let attributes =
         Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
     let mut trace = authz::Trace::default();
-    for recorder in [Recorder::disabled(), Recorder::new(&mut trace)] {
+    for recorder in [Recorder::disabled_recorder(), Recorder::new(&mut trace)] {
         let decision = snapshot.authorize(&attributes, recorder);
         match decision.reason.rbac_grant() {
             Some(grant) => {

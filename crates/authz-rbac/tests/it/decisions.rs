@@ -72,7 +72,7 @@ pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
 #[track_caller]
 fn check(snapshot: &Snapshot, user: &User, cases: &[(&str, &str, &str)]) {
     for (asked, verdict, reason) in cases {
-        let decision = snapshot.authorize(&attributes(user, asked), Recorder::disabled());
+        let decision = snapshot.authorize(&attributes(user, asked), Recorder::disabled_recorder());
         assert_eq!(decision.verdict.name(), *verdict, "{asked}");
         assert_eq!(decision.reason, *reason, "{asked}");
         assert!(decision.error.is_none());
@@ -177,7 +177,7 @@ fn a_request_without_user_is_granted_nothing() {
     check(&policy, &user("foobar", "g"), &[("get pods", "noOpinion", "")]);
     let anyone = user("foobar", "");
     let asked = Attributes { user: None, ..attributes(&anyone, "get pods") };
-    assert_eq!(policy.authorize(&asked, Recorder::disabled()).verdict.name(), "noOpinion");
+    assert_eq!(policy.authorize(&asked, Recorder::disabled_recorder()).verdict.name(), "noOpinion");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn who_can_lists_the_superusers_first_and_every_subject() {
     let listed = policy.allowed_subjects(&attributes(&anyone, "get pods ns1"));
     assert_eq!(listed.users.into_iter().collect::<Vec<_>>(), ["admin", "super-admin"]);
     let note = r#"rbac: clusterrole.rbac.authorization.k8s.io "gone" not found"#;
-    assert_eq!(listed.notes, [note]);
+    assert_eq!(listed.listing_notes, [note]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn policy() -> Snapshot {
 
 fn show(event: &TraceEvent) -> String {
     let mut shown = event.kind.to_string();
-    for (name, value) in &event.fields {
+    for (name, value) in &event.named_values {
         let value = match value {
             Value::Bool(truth) => truth.to_string(),
             Value::Integer(number) => number.to_string(),
@@ -33,7 +33,8 @@ fn check(name: &str, groups: &str, asked: &str, want: &[&str]) {
     let (policy, user) = (policy(), user(name, groups));
     let mut trace = Trace::default();
     let _ = policy.authorize(&attributes(&user, asked), Recorder::new(&mut trace));
-    let got: Vec<String> = trace.trace_entries().iter().map(|entry| show(&entry.event)).collect();
+    let got: Vec<String> =
+        trace.trace_entries().iter().map(|entry| show(&entry.trace_event)).collect();
     assert_eq!(got, want);
 }
 

@@ -6,7 +6,7 @@ use authz_webhook::{Transport, Webhook, WebhookSettings};
 use https_client::{AddressPolicy, Client, Destination};
 use kubeconfig::ServiceConnection;
 
-use super::{AuthorizerBuilder, FindConnection, PartialGeneration};
+use super::{AuthorizerBuilder, FindWebhookConnection, PartialGeneration};
 use crate::build_error::BuildCause;
 use crate::file_set::{FileRecorder, FileSet};
 use crate::generation::{ConfiguredWebhook, Generation};
@@ -20,7 +20,7 @@ pub(super) fn reuse_or_build_webhook(
     name: &str,
     settings: &WebhookSettings,
     previous: Option<&Generation>,
-    find_connection: &mut FindConnection<'_>,
+    find_connection: &mut FindWebhookConnection<'_>,
     parts: &mut PartialGeneration,
 ) -> Result<Arc<ConfiguredWebhook>, BuildCause> {
     let recorder = FileRecorder::default();
@@ -30,7 +30,7 @@ pub(super) fn reuse_or_build_webhook(
             recorder.record_file(path, kubeconfig::FILE_BYTES_MAX);
         }
     }
-    let files = recorder.into_files();
+    let files = recorder.into_file_set();
     parts.files.add_all_files(&files);
     let ServiceConnection { client_target: target, warnings, .. } =
         connection?.ok_or_else(|| BuildCause::InClusterConfig { name: name.to_owned() })?;
@@ -73,7 +73,7 @@ pub(super) fn reuse_or_build_webhook(
         builder.webhook_limits,
         builder.observers.webhook_observer(name),
     );
-    Ok(Arc::new(ConfiguredWebhook { webhook: Arc::new(webhook), endpoint, files }))
+    Ok(Arc::new(ConfiguredWebhook { webhook: Arc::new(webhook), endpoint, file_set: files }))
 }
 
 /// Returns the webhook of the previous generation if its settings and files are the same.
@@ -84,6 +84,6 @@ fn find_unchanged_webhook(
     files: &FileSet,
 ) -> Option<Arc<ConfiguredWebhook>> {
     let hook = previous.configured_webhooks.iter().find(|hook| hook.webhook.name() == name)?;
-    let is_same = hook.webhook.settings() == settings && hook.files == *files;
+    let is_same = hook.webhook.settings() == settings && hook.file_set == *files;
     is_same.then(|| Arc::clone(hook))
 }

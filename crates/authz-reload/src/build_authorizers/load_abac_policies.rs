@@ -25,16 +25,16 @@ pub(super) fn load_or_reuse_policies(
     let given = policy_file.unwrap_or(&path);
     let recorder = FileRecorder::default();
     let bytes = recorder.read(&path, abac::POLICY_FILE_BYTES_MAX);
-    let files = recorder.into_files();
+    let files = recorder.into_file_set();
     parts.files.add_all_files(&files);
     let bytes = bytes.map_err(|error| BuildCause::PolicyRead(ReadError::new(given, &error)))?;
     let reusable = previous.and_then(|previous| previous.abac_policy_file.as_ref());
-    if let Some(reusable) = reusable.filter(|reusable| reusable.files == files) {
+    if let Some(reusable) = reusable.filter(|reusable| reusable.file_set == files) {
         return Ok(reusable.clone());
     }
     let name = given.display().to_string();
-    let source = document::Source { name: &name, bytes: &bytes };
+    let source = document::Source { name: &name, file_bytes: &bytes };
     let loaded = abac::load_policies(&source, &builder.abac_options).map_err(BuildCause::Policy)?;
     parts.warnings.extend(loaded.warnings);
-    Ok(AbacPolicyFile { policies: Arc::new(loaded.policy_snapshot), files })
+    Ok(AbacPolicyFile { policies: Arc::new(loaded.policy_snapshot), file_set: files })
 }

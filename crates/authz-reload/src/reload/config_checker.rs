@@ -35,15 +35,15 @@ pub(super) struct ConfigChecker {
     file_hash: String,
     /// The last rejected configuration, until a check finds another one. Each check inspects its files again, but
     /// only a new fault counts as a new failure.
-    last_rejected: Option<RejectedFiles>,
+    last_rejected_files: Option<RejectedFiles>,
     /// The error of the last check, if it could not read the configuration file.
     last_read_error: Option<String>,
 }
 
 /// The values that a check reads on a blocking thread.
 struct CheckInputs {
-    builder: AuthorizerBuilder,
-    plan: ConfigFilePlan,
+    authorizer_builder: AuthorizerBuilder,
+    config_file_plan: ConfigFilePlan,
     built_in_types: BTreeSet<AuthorizerType>,
 }
 
@@ -66,7 +66,11 @@ impl ConfigChecker {
     ) -> Self {
         let built_in_types = first.configuration.built_in_types();
         Self {
-            check_inputs: Arc::new(CheckInputs { builder, plan, built_in_types }),
+            check_inputs: Arc::new(CheckInputs {
+                authorizer_builder: builder,
+                config_file_plan: plan,
+                built_in_types,
+            }),
             options,
             publish_generation: publish,
             reload_log: log,
@@ -74,7 +78,7 @@ impl ConfigChecker {
             reloader_state,
             file_hash: first.hash.clone().unwrap_or_default(),
             generation: first,
-            last_rejected: None,
+            last_rejected_files: None,
             last_read_error: None,
         }
     }
@@ -119,13 +123,13 @@ impl ConfigChecker {
     pub(super) async fn check_files(&mut self) -> CheckResult {
         loop {
             // Subscribe before the files are read, so that the check does not miss a later change.
-            let mut changes = self.change_counter.subscribe();
-            let inspected = self.run_inspection().await;
+            let mut changes = self.change_counter.subscribe_to_changes();
+            let inspected = self.inspect_files_on_blocking_thread().await;
             if !matches!(inspected, InspectionResult::Unreadable(_)) {
                 self.last_read_error = None;
             }
             match inspected {
-                InspectionResult::Unchanged { hash } => return self.keep_generation(hash),
+                InspectionResult::Unchanged { hash } => return self.keep_current_generation(hash),
                 InspectionResult::Unreadable(error) => {
                     return self.report_unreadable_file(&error.to_string());
                 }
@@ -148,7 +152,7 @@ impl ConfigChecker {
         }
     }
 
-    async fn run_inspection(&self) -> InspectionResult {
+    async fn inspect_files_on_blocking_thread(&self) -> InspectionResult {
         let (inputs, generation) = (Arc::clone(&self.check_inputs), Arc::clone(&self.generation));
         let file_hash = self.file_hash.clone();
         let inspected = tokio::task::spawn_blocking(move || {
@@ -157,14 +161,14 @@ impl ConfigChecker {
                 file_hash: &file_hash,
                 built_in_types: &inputs.built_in_types,
             };
-            inspect_files(&inputs.builder, &inputs.plan, &current)
+            inspect_files(&inputs.authorizer_builder, &inputs.config_file_plan, &current)
         });
         inspected.await.unwrap_or_else(|error| {
             InspectionResult::Rejected(RejectedFiles {
                 hash: self.file_hash.clone(),
                 message: error.to_string(),
                 diagnostics: Vec::new(),
-                files: Vec::new(),
+                other_file_paths: Vec::new(),
                 file_states: None,
             })
         })
@@ -182,12 +186,12 @@ impl ConfigChecker {
 
     /// Records that the files with this hash define the generation in effect. If the check before failed, this ends the
     /// failure.
-    fn keep_generation(&mut self, hash: String) -> CheckResult {
+    fn keep_current_generation(&mut self, hash: String) -> CheckResult {
         let mut last_attempt = self.reloader_state.load().last_attempt.clone();
         let is_other_hash = hash != self.file_hash;
         self.file_hash = hash;
-        self.last_rejected = None;
-        let observers = &self.check_inputs.builder.observers;
+        self.last_rejected_files = None;
+        let observers = &self.check_inputs.authorizer_builder.observers;
         if last_attempt.as_ref().is_some_and(|attempt| attempt.error.is_some()) {
             let now = SystemTime::now();
             last_attempt = Some(ReloadAttempt { at: now, error: None });
@@ -208,11 +212,14 @@ impl ConfigChecker {
 
     /// Rejects files. Only a new edit counts as a failure; a known one is logged again if its message has changed.
     fn reject_files(&mut self, rejected: RejectedFiles) -> CheckResult {
-        let known = self.last_rejected.as_ref().filter(|known| known.is_same_edit(&rejected));
+        let known = self
+            .last_rejected_files
+            .as_ref()
+            .filter(|known| known.is_same_rejected_edit(&rejected));
         let is_known = known.is_some();
         let is_known_message = known.is_some_and(|known| known.message == rejected.message);
         let (message, diagnostics) = (rejected.message.clone(), rejected.diagnostics.clone());
-        self.last_rejected = Some(rejected);
+        self.last_rejected_files = Some(rejected);
         self.record_reload_failure(&message);
         if !is_known {
             self.count_reload_failure();
@@ -229,8 +236,8 @@ impl ConfigChecker {
             hash: generation.hash.clone().unwrap_or_default(),
             message: message.to_owned(),
             diagnostics: Vec::new(),
-            files: generation.files().map(PathBuf::from).collect(),
-            file_states: Some(generation.files.clone()),
+            other_file_paths: generation.file_paths().map(PathBuf::from).collect(),
+            file_states: Some(generation.file_set.clone()),
         })
     }
 
@@ -252,14 +259,14 @@ impl ConfigChecker {
             return self.reject_until_next_check(&generation, &error.to_string());
         }
         self.file_hash = generation.hash.clone().unwrap_or_default();
-        self.last_rejected = None;
+        self.last_rejected_files = None;
         self.generation = Arc::clone(&generation);
         let now = SystemTime::now();
         let attempt = ReloadAttempt { at: now, error: None };
         let reloader_state = ReloaderState::new(Arc::clone(&generation));
         self.reloader_state
             .store(Arc::new(ReloaderState { last_attempt: Some(attempt), ..reloader_state }));
-        let observers = &self.check_inputs.builder.observers;
+        let observers = &self.check_inputs.authorizer_builder.observers;
         observers.on_reload(ReloadStatus::Success, now);
         let hash = generation.hash.as_deref();
         generation.report_applied_config(hash, |applied| observers.on_config_applied(applied));
@@ -271,11 +278,15 @@ impl ConfigChecker {
     }
 
     fn count_reload_failure(&self) {
-        self.check_inputs.builder.observers.on_reload(ReloadStatus::Failure, SystemTime::now());
+        self.check_inputs
+            .authorizer_builder
+            .observers
+            .on_reload(ReloadStatus::Failure, SystemTime::now());
     }
 
     fn log_reload_failure(&self, message: &str, diagnostics: &[Diagnostic]) {
-        let CheckInputs { builder, plan, .. } = &*self.check_inputs;
+        let CheckInputs { authorizer_builder: builder, config_file_plan: plan, .. } =
+            &*self.check_inputs;
         let file = builder.base_directory.join(&plan.path);
         (self.reload_log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
     }
@@ -283,14 +294,14 @@ impl ConfigChecker {
     /// Reports a failure to the status. The generation in effect stays.
     fn record_reload_failure(&self, message: &str) {
         let attempt = ReloadAttempt { at: SystemTime::now(), error: Some(message.to_owned()) };
-        let last_rejected = self.last_rejected.as_ref();
+        let last_rejected = self.last_rejected_files.as_ref();
         self.reloader_state.store(Arc::new(ReloaderState {
             generation: Arc::clone(&self.generation),
             file_hash: Some(self.file_hash.clone()),
             last_attempt: Some(attempt),
             rejected_config_hash: last_rejected.map(|last_rejected| last_rejected.hash.clone()),
             rejected_config_files: last_rejected
-                .map(|last_rejected| last_rejected.files.clone())
+                .map(|last_rejected| last_rejected.other_file_paths.clone())
                 .unwrap_or_default(),
         }));
     }

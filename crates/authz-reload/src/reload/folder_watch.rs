@@ -33,20 +33,20 @@ impl ChangeCounter {
     }
 
     /// Returns a receiver of changes from now on.
-    pub(super) fn subscribe(&self) -> Receiver<u64> {
+    pub(super) fn subscribe_to_changes(&self) -> Receiver<u64> {
         self.count.subscribe()
     }
 
     /// Increments the counter, which wakes all subscribers.
-    pub(super) fn increment(&self) {
+    pub(super) fn increment_and_notify(&self) {
         self.count.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Counts an event of the file system if it concerns a watched path.
-    fn handle_event(&self, watched_paths: &WatchedPaths, event: notify::Result<Event>) {
+    fn handle_file_event(&self, watched_paths: &WatchedPaths, event: notify::Result<Event>) {
         let Ok(event) = event else {
             self.is_watch_stale.store(true, Ordering::Release);
-            return self.increment();
+            return self.increment_and_notify();
         };
         if !is_change_event(&event.kind) && !event.need_rescan() {
             return;
@@ -57,7 +57,7 @@ impl ChangeCounter {
         }
         let is_entry = event.paths.iter().any(|path| watched_paths.watched_entries.contains(path));
         if is_entry || is_folder || event.need_rescan() {
-            self.increment();
+            self.increment_and_notify();
         }
     }
 }
@@ -99,7 +99,7 @@ impl FolderWatch {
         let watched_paths = Arc::new(watched_paths);
         let (paths, counter) = (Arc::clone(&watched_paths), Arc::clone(changes));
         let watcher =
-            notify::recommended_watcher(move |event| counter.handle_event(&paths, event))?;
+            notify::recommended_watcher(move |event| counter.handle_file_event(&paths, event))?;
         let unwatched_folders = watched_paths.watched_folders.clone();
         Ok(Self { watched_paths, unwatched_folders, watcher })
     }
@@ -140,7 +140,7 @@ pub(super) fn renew_watch(
     };
     let (has_more, result) = watch.watch_remaining_folders();
     if has_more {
-        changes.increment();
+        changes.increment_and_notify();
     }
     (Some(watch), result)
 }
@@ -158,8 +158,9 @@ mod tests {
             watched_entries: [PathBuf::from("/folder/file")].into(),
         };
         let changes = ChangeCounter::new();
-        let listener = changes.subscribe();
-        changes.handle_event(&watched_paths, Ok(Event::new(kind).add_path(PathBuf::from(path))));
+        let listener = changes.subscribe_to_changes();
+        changes
+            .handle_file_event(&watched_paths, Ok(Event::new(kind).add_path(PathBuf::from(path))));
         let is_woken = listener.has_changed().unwrap();
         (is_woken, changes.is_watch_stale.load(Ordering::Acquire))
     }
@@ -187,9 +188,9 @@ mod tests {
     #[test]
     fn lost_events_make_the_watch_stale() {
         let changes = ChangeCounter::new();
-        let listener = changes.subscribe();
+        let listener = changes.subscribe_to_changes();
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        changes.handle_event(&WatchedPaths::default(), Ok(lost));
+        changes.handle_file_event(&WatchedPaths::default(), Ok(lost));
         assert!(listener.has_changed().unwrap() && changes.is_watch_stale.load(Ordering::Acquire));
     }
 }

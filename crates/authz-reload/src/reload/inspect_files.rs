@@ -10,14 +10,14 @@ use document::{DOCUMENT_BYTES_MAX, Diagnostic, ReadError, Source, Warning};
 
 use crate::build_authorizers::AuthorizerBuilder;
 use crate::build_error::BuildError;
-use crate::file_set::{FileSet, read_up_to};
+use crate::file_set::{FileSet, read_file_up_to};
 use crate::generation::Generation;
 use crate::plan_from_flags::ConfigFilePlan;
 use crate::sha256_hash::sha256_hash;
 
 /// The configuration in effect, with which the files are compared.
 pub(super) struct CurrentConfig<'a> {
-    /// The generation in effect.
+    /// The generation that decides requests now.
     pub(super) generation: &'a Generation,
     /// The hash of the configuration file when a check last found that it defines this generation. It differs from
     /// the hash of the generation if only a comment has changed since.
@@ -51,7 +51,7 @@ pub(super) struct RejectedFiles {
     /// The faults that have a position in a file.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// The other files that were read: a change of one of them may repair the configuration.
-    pub(super) files: Vec<PathBuf>,
+    pub(super) other_file_paths: Vec<PathBuf>,
     /// The content of those files; `None` if the configuration file itself is invalid.
     pub(super) file_states: Option<FileSet>,
 }
@@ -59,7 +59,7 @@ pub(super) struct RejectedFiles {
 impl RejectedFiles {
     /// Reports whether both were rejected for the same edit. Messages do not count if the contents are known, because a
     /// webhook that does not answer fails with another message each time.
-    pub(super) fn is_same_edit(&self, other: &Self) -> bool {
+    pub(super) fn is_same_rejected_edit(&self, other: &Self) -> bool {
         self.hash == other.hash
             && match (&self.file_states, &other.file_states) {
                 (Some(ours), Some(theirs)) => ours == theirs,
@@ -83,12 +83,12 @@ pub(super) fn inspect_files(
     current: &CurrentConfig<'_>,
 ) -> InspectionResult {
     let path = builder.base_directory.join(&plan.path);
-    let bytes = match read_up_to(&path, DOCUMENT_BYTES_MAX) {
+    let bytes = match read_file_up_to(&path, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) => return InspectionResult::Unreadable(ReadError::new(&path, &error)),
     };
     let hash = sha256_hash(&bytes);
-    let are_unchanged = current.generation.files.are_unchanged();
+    let are_unchanged = current.generation.file_set.are_files_unchanged();
     if hash == current.file_hash && are_unchanged {
         return InspectionResult::Unchanged { hash };
     }
@@ -99,18 +99,20 @@ pub(super) fn inspect_files(
         &builder.plugins.plugin_types(),
     ) {
         Ok(loaded) => loaded,
-        Err(rejected) => return InspectionResult::Rejected(rejected.with_hash(hash)),
+        Err(rejected) => return InspectionResult::Rejected(rejected.with_config_hash(hash)),
     };
     if configuration == current.generation.configuration && are_unchanged {
         return InspectionResult::Unchanged { hash };
     }
-    let origin = builder.origin_of_file(plan, &bytes);
-    match builder.build(&configuration, origin, Some(current.generation)) {
+    let origin = builder.config_origin_of_file(plan, &bytes);
+    match builder.build_next_generation(&configuration, origin, Some(current.generation)) {
         Ok(mut generation) => {
             generation.warnings.splice(0..0, warnings);
             InspectionResult::Built(Box::new(generation))
         }
-        Err(error) => InspectionResult::Rejected(RejectedContent::from(error).with_hash(hash)),
+        Err(error) => {
+            InspectionResult::Rejected(RejectedContent::from(error).with_config_hash(hash))
+        }
     }
 }
 
@@ -118,14 +120,14 @@ pub(super) fn inspect_files(
 struct RejectedContent {
     message: String,
     diagnostics: Vec<Diagnostic>,
-    files: Vec<PathBuf>,
+    other_file_paths: Vec<PathBuf>,
     file_states: Option<FileSet>,
 }
 
 impl RejectedContent {
-    fn with_hash(self, hash: String) -> RejectedFiles {
-        let Self { message, diagnostics, files, file_states: contents } = self;
-        RejectedFiles { hash, message, diagnostics, files, file_states: contents }
+    fn with_config_hash(self, hash: String) -> RejectedFiles {
+        let Self { message, diagnostics, other_file_paths: files, file_states: contents } = self;
+        RejectedFiles { hash, message, diagnostics, other_file_paths: files, file_states: contents }
     }
 }
 
@@ -134,8 +136,8 @@ impl From<BuildError> for RejectedContent {
         Self {
             message: error.to_string(),
             diagnostics: error.diagnostics().to_vec(),
-            files: error.files.paths().map(Path::to_owned).collect(),
-            file_states: Some(error.files),
+            other_file_paths: error.file_set.file_paths().map(Path::to_owned).collect(),
+            file_states: Some(error.file_set),
         }
     }
 }
@@ -161,12 +163,12 @@ fn load_configuration(
         ..LoadOptions::default()
     };
     let name = path.display().to_string();
-    let source = Source { name: &name, bytes };
+    let source = Source { name: &name, file_bytes: bytes };
     let loaded = config::authorization_config::load_configuration(&source, &options);
     let rejected = |message, diagnostics: &[Diagnostic]| RejectedContent {
         message,
         diagnostics: diagnostics.to_vec(),
-        files: probed_files.take(),
+        other_file_paths: probed_files.take(),
         file_states: None,
     };
     let configuration =
@@ -186,7 +188,7 @@ fn load_configuration(
         })
         .collect();
     let diagnostics = diagnose_added_types(&source, built_in_types, plugin_authorizer_types);
-    Err(rejected(field_errors::aggregate(&messages), &diagnostics))
+    Err(rejected(field_errors::aggregate_messages(&messages), &diagnostics))
 }
 
 /// Finds the positions of the types that the server did not start with: a load that does not know these types

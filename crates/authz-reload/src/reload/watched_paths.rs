@@ -16,7 +16,7 @@ const LINKS_MAX: usize = 40;
 /// INVARIANT: folders are free of links, so that none is watched under two names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct WatchedPaths {
-    /// The folders to watch.
+    /// The folders whose changes the operating system must report.
     pub(super) watched_folders: BTreeSet<PathBuf>,
     /// The entries of these folders whose change matters.
     pub(super) watched_entries: BTreeSet<PathBuf>,
@@ -27,27 +27,27 @@ impl WatchedPaths {
     pub(super) fn resolve_paths<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut watched = Self::default();
         for path in paths {
-            watched.add_path(path);
+            watched.add_watched_path(path);
         }
         watched
     }
 
     /// Resolves a path as the system does, and adds each link on it and the file itself.
-    fn add_path(&mut self, path: &Path) {
+    fn add_watched_path(&mut self, path: &Path) {
         let mut folder = PathBuf::new();
-        let mut rest: VecDeque<PathStep> = path_steps(path).collect();
+        let mut rest: VecDeque<PathResolutionStep> = path_resolution_steps(path).collect();
         let mut n_links = 0;
         while let Some(step) = rest.pop_front() {
             let name = match step {
-                PathStep::Root(root) => {
+                PathResolutionStep::Root(root) => {
                     folder = root;
                     continue;
                 }
-                PathStep::Parent => {
+                PathResolutionStep::Parent => {
                     folder.pop();
                     continue;
                 }
-                PathStep::Child(name) => name,
+                PathResolutionStep::Child(name) => name,
             };
             let entry = folder.join(&name);
             let metadata = std::fs::symlink_metadata(&entry);
@@ -60,7 +60,8 @@ impl WatchedPaths {
             n_links += 1;
             match std::fs::read_link(&entry) {
                 Ok(target) if n_links <= LINKS_MAX => {
-                    for step in path_steps(&target).collect::<Vec<_>>().into_iter().rev() {
+                    for step in path_resolution_steps(&target).collect::<Vec<_>>().into_iter().rev()
+                    {
                         rest.push_front(step);
                     }
                 }
@@ -72,19 +73,21 @@ impl WatchedPaths {
 }
 
 /// One step of the resolution of a path.
-enum PathStep {
+enum PathResolutionStep {
     Root(PathBuf),
     Parent,
     Child(OsString),
 }
 
-fn path_steps(path: &Path) -> impl Iterator<Item = PathStep> + '_ {
+fn path_resolution_steps(path: &Path) -> impl Iterator<Item = PathResolutionStep> + '_ {
     path.components().filter_map(|component| match component {
-        Component::Prefix(prefix) => Some(PathStep::Root(PathBuf::from(prefix.as_os_str()))),
-        Component::RootDir => Some(PathStep::Root(PathBuf::from(component.as_os_str()))),
+        Component::Prefix(prefix) => {
+            Some(PathResolutionStep::Root(PathBuf::from(prefix.as_os_str())))
+        }
+        Component::RootDir => Some(PathResolutionStep::Root(PathBuf::from(component.as_os_str()))),
         Component::CurDir => None,
-        Component::ParentDir => Some(PathStep::Parent),
-        Component::Normal(name) => Some(PathStep::Child(name.to_owned())),
+        Component::ParentDir => Some(PathResolutionStep::Parent),
+        Component::Normal(name) => Some(PathResolutionStep::Child(name.to_owned())),
     })
 }
 

@@ -12,7 +12,7 @@ const CHECKS_MAX: usize = 32;
 
 /// The webhooks that did not answer with a review, in the order of the configuration.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", field_errors::aggregate(webhook_faults))]
+#[error("{}", field_errors::aggregate_messages(webhook_faults))]
 pub(super) struct UnhealthyWebhooks {
     webhook_faults: Vec<String>,
 }

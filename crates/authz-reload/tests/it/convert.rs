@@ -11,7 +11,7 @@ use config::authorization_config::{LoadOptions, assume_regular_file, load_config
 use proptest::prelude::*;
 
 fn loaded(yaml: &str) -> Configuration {
-    let source = document::Source { name: "converted", bytes: yaml.as_bytes() };
+    let source = document::Source { name: "converted", file_bytes: yaml.as_bytes() };
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let mut loaded = load_configuration(&source, &options);
     // The conversion of the flags also gives this warning.
@@ -67,7 +67,7 @@ fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> Authorizati
 fn a_webhook_of_flags_becomes_one_of_a_file() {
     use AuthorizerType::{Rbac, Webhook};
     let flags = modes(&[Rbac, Webhook], Some(webhook("hook.yaml")));
-    let ConvertedConfig { yaml, remaining_differences: differences } =
+    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
         convert_flags_to_config(&flags, &server()).unwrap();
     assert_eq!(
         yaml,
@@ -121,7 +121,7 @@ fn several_hooks_need_a_file_each() {
     let hooks = ["b.example".to_owned(), "a".to_owned()];
     let context = ConversionContext { hook_names: Some(&hooks), ..server() };
     let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
-    let ConvertedConfig { yaml, remaining_differences: differences } =
+    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
         convert_flags_to_config(&flags, &context).unwrap();
     let configuration = loaded(&yaml);
     let names: Vec<&str> =
@@ -132,7 +132,7 @@ fn several_hooks_need_a_file_each() {
         the server.";
     assert!(differences.iter().any(|difference| difference == want), "{differences:?}");
     let one = ConversionContext { hook_names: Some(&hooks[..1]), ..server() };
-    let ConvertedConfig { yaml, remaining_differences: differences } =
+    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
         convert_flags_to_config(&flags, &one).unwrap();
     assert!(yaml.contains("kubeConfigFile: /etc/hooks.yaml\n"), "{yaml}");
     assert!(!differences.iter().any(|difference| difference.contains("split")), "{differences:?}");
@@ -185,6 +185,6 @@ proptest! {
             return Ok(());
         };
         let converted = convert_flags_to_config(&flags, &context).unwrap();
-        prop_assert_eq!(comparable(&loaded(&converted.yaml)), comparable(&meant));
+        prop_assert_eq!(comparable(&loaded(&converted.config_yaml)), comparable(&meant));
     }
 }

@@ -177,7 +177,7 @@ fn no_time_is_no_cache() {
             options.webhook_authorized_ttl_ns = Some(ttl_ns);
         }));
         assert_eq!(settings.authorized_caching.effective_ttl(), None, "{ttl_ns}");
-        assert_eq!(settings.authorized_caching.is_enabled(), ttl_ns != 0, "{ttl_ns}");
+        assert_eq!(settings.authorized_caching.is_cache_enabled(), ttl_ns != 0, "{ttl_ns}");
         assert!(settings.unauthorized_caching.effective_ttl().is_some(), "{ttl_ns}");
     }
 }

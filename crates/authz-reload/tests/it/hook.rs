@@ -97,5 +97,5 @@ pub(crate) async fn ask(generation: &Generation, user: &str) -> Verdict {
     let attributes =
         Attributes { user: Some(&user), verb: Verb::GET, target: Target::Path("/version") };
     let webhook = generation.webhooks().next().unwrap();
-    webhook.authorize(&attributes, Recorder::disabled()).await.decision.verdict
+    webhook.authorize(&attributes, Recorder::disabled_recorder()).await.decision.verdict
 }

@@ -11,7 +11,7 @@ fn question(path: &str) -> Attributes<'_> {
 
 fn answer(text: &str) -> ReviewStatus {
     let reason = SharedText::from(text.to_owned());
-    ReviewStatus { is_allowed: true, is_denied: false, reason, n_bytes: text.len() }
+    ReviewStatus { is_allowed: true, is_denied: false, reason, memory_bytes: text.len() }
 }
 
 fn insert(cache: &AnswerCache, path: &str, text: &str, expires_at: Instant) -> CacheStoreResult {
@@ -37,10 +37,10 @@ fn check_books(cache: &AnswerCache) {
     for shard in &cache.shards {
         let shard = shard.read().unwrap();
         n_entries += shard.len();
-        n_bytes += shard.values().map(|entry| entry.n_bytes).sum::<usize>();
+        n_bytes += shard.values().map(|entry| entry.memory_bytes).sum::<usize>();
     }
-    assert_eq!((eviction_order.n_entries, eviction_order.n_bytes), (n_entries, n_bytes));
-    assert!(n_entries <= cache.entries_max && n_bytes <= cache.bytes_max);
+    assert_eq!((eviction_order.n_entries, eviction_order.memory_bytes), (n_entries, n_bytes));
+    assert!(n_entries <= cache.cache_entries_max && n_bytes <= cache.cache_bytes_max);
     assert!(eviction_order.eviction_heap.len() <= 2 * n_entries + HEAP_SLACK);
 }
 
@@ -106,7 +106,7 @@ fn an_entry_is_good_up_to_and_including_its_end() {
     let asked = question("/");
     let after = end + Duration::from_nanos(1);
     assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Expired));
-    assert_eq!(cache.size(), CacheSize { n_entries: 0, n_bytes: 0 });
+    assert_eq!(cache.size(), CacheSize { n_entries: 0, memory_bytes: 0 });
     assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Miss));
 }
 
@@ -141,7 +141,7 @@ fn a_hash_alone_is_not_enough() {
 
 #[test]
 fn bytes_are_bounded() {
-    let one = ENTRY_BYTES + CacheKey::new(&question("/1"), 0).n_bytes() + 100;
+    let one = ENTRY_BYTES + CacheKey::new(&question("/1"), 0).memory_bytes() + 100;
     let cache = AnswerCache::new(100, 3 * one);
     let now = Instant::now();
     let text = "x".repeat(100);
@@ -151,7 +151,7 @@ fn bytes_are_bounded() {
             CacheStoreResult::Stored { n_evicted: 0 }
         );
     }
-    assert_eq!(cache.size(), CacheSize { n_entries: 3, n_bytes: 3 * one });
+    assert_eq!(cache.size(), CacheSize { n_entries: 3, memory_bytes: 3 * one });
     let longer = "x".repeat(101);
     assert_eq!(insert(&cache, "/4", &longer, now), CacheStoreResult::Stored { n_evicted: 2 });
     check_books(&cache);

@@ -118,9 +118,9 @@ proptest! {
         let (one_hash, other_hash) = (hash(&one, &state), hash(&other, &state));
         let (one_key, other_key) = (CacheKey::new(&one, one_hash), CacheKey::new(&other, other_hash));
         prop_assert_eq!(one_key.canonical_form == other_key.canonical_form, is_same);
-        prop_assert_eq!(one_key.matches(&other), is_same);
-        prop_assert_eq!(other_key.matches(&one), is_same);
-        prop_assert!(one_key.matches(&one));
+        prop_assert_eq!(one_key.matches_request(&other), is_same);
+        prop_assert_eq!(other_key.matches_request(&one), is_same);
+        prop_assert!(one_key.matches_request(&one));
         if is_same {
             prop_assert_eq!(one_hash, other_hash);
         }
@@ -135,11 +135,11 @@ fn lengths_are_told_apart() {
         let long = "x".repeat(n);
         let asked = Attributes { user: None, verb: Verb::new(&long), target: Target::Path("x") };
         let key = CacheKey::new(&asked, hash(&asked, &state));
-        assert!(key.matches(&asked), "{n}");
-        assert_eq!(key.n_bytes(), key.canonical_form.len());
+        assert!(key.matches_request(&asked), "{n}");
+        assert_eq!(key.memory_bytes(), key.canonical_form.len());
         let longer = format!("{long}x");
         let other = Attributes { user: None, verb: Verb::new(&longer), target: Target::Path("") };
-        assert!(!key.matches(&other), "{n}");
+        assert!(!key.matches_request(&other), "{n}");
     }
 }
 
@@ -166,5 +166,5 @@ fn nobody_is_an_empty_user() {
     let empty = User { extra: BTreeMap::new(), ..User::default() };
     let nobody = Attributes { user: None, verb: Verb::GET, target: Target::Path("/") };
     let asked = Attributes { user: Some(&empty), ..nobody };
-    assert!(CacheKey::new(&nobody, 0).matches(&asked));
+    assert!(CacheKey::new(&nobody, 0).matches_request(&asked));
 }

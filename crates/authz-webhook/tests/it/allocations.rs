@@ -20,7 +20,7 @@ fn user() -> User {
 
 /// Checks a request whose answer is cached. The future is ready after one poll.
 fn ask_at_once(scene: &Scene, attributes: &Attributes<'_>) -> Decision {
-    let asking = std::pin::pin!(scene.webhook.authorize(attributes, Recorder::disabled()));
+    let asking = std::pin::pin!(scene.webhook.authorize(attributes, Recorder::disabled_recorder()));
     match asking.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answered) => answered.decision,
         Poll::Pending => panic!("it is not known"),

@@ -97,7 +97,7 @@ fn conditions_that_find_no_room_are_refused_with_a_hint() {
     let mut compiler = ConditionCompiler::default();
     let condition =
         |n: usize| format!("request.uid == '{n}' || request.user.matches(r'\\pL{{{n}}}')");
-    let errors = (180..191).filter_map(|n| compiler.compile(&condition(n)).err());
+    let errors = (180..191).filter_map(|n| compiler.compile_condition(&condition(n)).err());
     let Some(ConditionError::Invalid { issues, .. }) = errors.last() else {
         panic!("eleven patterns of megabytes each");
     };
@@ -107,10 +107,10 @@ fn conditions_that_find_no_room_are_refused_with_a_hint() {
     assert!(issue.hint.as_deref().is_some_and(|hint| hint.contains("repeat counts")), "{issue:?}");
     // Each condition alone is within the limit.
     assert!(MatchCondition::compile(&condition(190)).is_ok());
-    assert!(compiler.compile("request.user.matches('^system:')").is_ok());
+    assert!(compiler.compile_condition("request.user.matches('^system:')").is_ok());
 
     let copied = format!("optional.of(1){}.hasValue()", ".optMap(x, x)".repeat(12));
-    let errors = (0..400).filter_map(|_| compiler.compile(&copied).err());
+    let errors = (0..400).filter_map(|_| compiler.compile_condition(&copied).err());
     let Some(ConditionError::Invalid { issues, .. }) = errors.last() else {
         panic!("four hundred trees of ten thousand nodes each");
     };
@@ -124,7 +124,7 @@ fn what_is_said_about_conditions_is_bounded() {
     let mut compiler = ConditionCompiler::default();
     let wrong = vec!["x"; 4_000].join("||");
     let lengths: Vec<usize> = (0..20)
-        .map(|_| match compiler.compile(&wrong) {
+        .map(|_| match compiler.compile_condition(&wrong) {
             Err(ConditionError::Invalid { detail, issues }) => {
                 assert!(detail.starts_with("compilation failed: ERROR: <input>:1:1: undeclared"));
                 assert!(!issues.is_empty());

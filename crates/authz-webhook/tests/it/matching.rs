@@ -193,7 +193,7 @@ async fn several_webhooks_in_a_row() {
 
 /// The events of kind `webhook`, as `name=value` pairs.
 fn noted(trace: &Trace) -> Vec<String> {
-    let events = trace.trace_entries().iter().map(|entry| &entry.event);
+    let events = trace.trace_entries().iter().map(|entry| &entry.trace_event);
     let events = events.filter(|event| event.kind == "webhook");
     let pair = |(name, value): &(std::borrow::Cow<'static, str>, Value)| match value {
         Value::Bool(truth) => format!("{name}={truth}"),
@@ -202,7 +202,7 @@ fn noted(trace: &Trace) -> Vec<String> {
         Value::Text(text) => format!("{name}={text}"),
         Value::List(texts) => format!("{name}={texts:?}"),
     };
-    events.map(|event| event.fields.iter().map(pair).collect::<Vec<_>>().join(" ")).collect()
+    events.map(|event| event.named_values.iter().map(pair).collect::<Vec<_>>().join(" ")).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,7 +211,7 @@ async fn what_happened_is_noted() {
     let scene = scene(FailurePolicy::NoOpinion, &["request.user == 'alice'"], says(ALLOW));
     let (_, trace) = scene.explain(&pods(&bob, "a")).await;
     assert_eq!(noted(&trace), ["skipped=true"]);
-    assert_eq!(trace.trace_entries()[0].event.kind, "condition");
+    assert_eq!(trace.trace_entries()[0].trace_event.kind, "condition");
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     assert_eq!(noted(&trace), ["cache=miss joined=false attempts=1 tookMicros=_ status=200"]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
@@ -222,7 +222,7 @@ async fn what_happened_is_noted() {
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     let want = "cache=miss joined=false attempts=5 tookMicros=_ error=connection reset by peer";
     assert_eq!(noted(&trace), [want]);
-    let none = WebhookLimits { in_flight_max: 0, ..WebhookLimits::default() };
+    let none = WebhookLimits { in_flight_calls_max: 0, ..WebhookLimits::default() };
     let scene = Scene::with(settings(), none, [down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     assert_eq!(noted(&trace), ["cache=miss called=false why=too_many_in_flight"]);

@@ -152,7 +152,7 @@ impl Tally {
 }
 
 impl WebhookObserver for Tally {
-    fn on_attempt(&self, result: AttemptResult, _: Duration) {
+    fn on_attempt_end(&self, result: AttemptResult, _: Duration) {
         self.push(format!("attempt {}", result.name()));
     }
 
@@ -163,16 +163,16 @@ impl WebhookObserver for Tally {
         }
     }
 
-    fn on_match_error(&self, error: &str, policy: FailurePolicy) {
+    fn on_condition_error(&self, error: &str, policy: FailurePolicy) {
         self.push(format!("condition-error with policy {}: {error}", policy.name()));
     }
 
-    fn on_match(&self, _: Duration, outcome: MatchResultKind) {
+    fn on_conditions_evaluated(&self, _: Duration, outcome: MatchResultKind) {
         self.push("conditions".to_owned());
-        if outcome.is_excluded() {
+        if outcome.is_webhook_skipped() {
             self.push("excluded".to_owned());
         }
-        if outcome.has_error() {
+        if outcome.has_condition_error() {
             self.push("condition-error".to_owned());
         }
     }
@@ -185,7 +185,7 @@ impl WebhookObserver for Tally {
         self.push("joined".to_owned());
     }
 
-    fn on_rejection(&self, why: CallRejection) {
+    fn on_call_rejected(&self, why: CallRejection) {
         self.push(format!("rejected {}", why.name()));
     }
 }
@@ -215,7 +215,7 @@ impl Scene {
     }
 
     pub(crate) async fn ask(&self, attributes: &Attributes<'_>) -> Decision {
-        self.webhook.authorize(attributes, Recorder::disabled()).await.decision
+        self.webhook.authorize(attributes, Recorder::disabled_recorder()).await.decision
     }
 
     /// Checks a request of a user without groups.

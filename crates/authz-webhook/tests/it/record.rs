@@ -13,20 +13,20 @@ fn conditions(expressions: &[&str]) -> MatchConditions {
 fn recorded(conditions: &MatchConditions, attributes: &Attributes<'_>) -> (MatchResult, Trace) {
     let request = ReviewSpec::new(attributes, conditions.used_selectors());
     let mut trace = Trace::default();
-    let matching = conditions.evaluate_recorded(&request, &mut Recorder::new(&mut trace));
+    let matching = conditions.evaluate_and_record(&request, &mut Recorder::new(&mut trace));
     assert_eq!(matching, conditions.evaluate(&request), "noting changes nothing");
     (matching, trace)
 }
 
 fn field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e Value> {
-    event.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    event.named_values.iter().find(|(field, _)| field == name).map(|(_, value)| value)
 }
 
 /// The events as lines: the kind, and the fields as `name=value`.
 fn lines(trace: &Trace) -> Vec<String> {
     let line = |entry: &authz::TraceEntry| {
-        let mut line = format!("{}{}", "  ".repeat(entry.depth), entry.event.kind);
-        for (name, value) in &entry.event.fields {
+        let mut line = format!("{}{}", "  ".repeat(entry.trace_depth), entry.trace_event.kind);
+        for (name, value) in &entry.trace_event.named_values {
             match value {
                 Value::Bool(truth) => line.push_str(&format!(" {name}={truth}")),
                 Value::Integer(number) => line.push_str(&format!(" {name}={number}")),
@@ -110,7 +110,7 @@ fn parts_that_are_left_out_are_counted() {
     let long = vec!["request.user == 'ana'"; 150].join(" && ");
     let (_, trace) = recorded(&conditions(&[&long]), &path(&user));
     let last = trace.trace_entries().last().unwrap();
-    assert!(matches!(field(&last.event, "leftOut"), Some(Value::Integer(1..))), "{last:?}");
+    assert!(matches!(field(&last.trace_event, "leftOut"), Some(Value::Integer(1..))), "{last:?}");
 }
 
 /// A part that equals the whole condition has the value of the condition.
@@ -137,8 +137,10 @@ fn top_level_values_are_the_outcome() {
                 let conditions = conditions(&[&format!("({whole}) == true")]);
                 for request in &requests {
                     let (_, trace) = recorded(&conditions, request);
-                    let [condition, part] =
-                        [&trace.trace_entries()[0].event, &trace.trace_entries()[1].event];
+                    let [condition, part] = [
+                        &trace.trace_entries()[0].trace_event,
+                        &trace.trace_entries()[1].trace_event,
+                    ];
                     assert_eq!(field(part, "text"), Some(&Value::from(whole.as_str())));
                     match (field(condition, "outcome"), field(condition, "error")) {
                         (Some(Value::Bool(outcome)), None) => {

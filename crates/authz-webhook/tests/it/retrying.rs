@@ -15,7 +15,7 @@ use crate::peer::{
 /// Retries without jitter, so that waits have exact lengths.
 fn steady() -> WebhookLimits {
     WebhookLimits {
-        retry_options: RetryOptions { jitter: 0.0, ..RetryOptions::default() },
+        retry_options: RetryOptions { jitter_fraction: 0.0, ..RetryOptions::default() },
         ..WebhookLimits::default()
     }
 }

@@ -16,7 +16,7 @@ use crate::peer::{
 fn asking(scene: &Scene, name: &str) -> JoinHandle<Decision> {
     let (webhook, user) = (Arc::clone(&scene.webhook), named(name));
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, "default"), Recorder::disabled()).await.decision
+        webhook.authorize(&pods(&user, "default"), Recorder::disabled_recorder()).await.decision
     })
 }
 
@@ -38,14 +38,14 @@ async fn a_storm_makes_one_call() {
     let scene = Scene::new([step]);
     let storm: Vec<_> = (0..1000).map(|_| asking(&scene, "ana")).collect();
     settle().await;
-    assert_eq!(scene.webhook.health().n_in_flight, 1);
+    assert_eq!(scene.webhook.health().n_in_flight_calls, 1);
     told.add_permits(1);
     for answer in storm {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
     }
     assert_eq!((scene.peer.n_calls(), scene.tally.n("joined")), (1, 999));
     assert_eq!(scene.tally.n("attempt success"), 1);
-    assert_eq!(scene.webhook.health().n_in_flight, 0);
+    assert_eq!(scene.webhook.health().n_in_flight_calls, 0);
 }
 
 /// On several threads, with answers that arrive while other checks begin: no check makes a second call between
@@ -91,12 +91,12 @@ async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
     assert_eq!(scene.peer.n_calls(), 1, "nobody was asked before the last one had come");
     storm.push(asking(&scene, "ana"));
     settle().await;
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight), (2, 2));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight_calls), (2, 2));
     told.add_permits(10);
     for answer in storm {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
     }
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight), (2, 0));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight_calls), (2, 0));
 }
 
 /// Two calls for one request: each call ends when its last waiter leaves.
@@ -114,7 +114,10 @@ async fn calls_for_the_same_question_end_by_themselves() {
     settle().await;
     first.abort();
     settle().await;
-    assert_eq!((scene.webhook.health().n_in_flight, scene.tally.n("attempt canceled")), (1, 1));
+    assert_eq!(
+        (scene.webhook.health().n_in_flight_calls, scene.tally.n("attempt canceled")),
+        (1, 1)
+    );
     told.add_permits(1);
     assert_eq!(line(&second.await.unwrap()), "allow [yes]");
 }
@@ -125,7 +128,7 @@ async fn different_questions_are_different_calls() {
     let scene = Scene::new([step]);
     let answers = [asking(&scene, "ana"), asking(&scene, "bob")];
     settle().await;
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight), (2, 2));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight_calls), (2, 2));
     told.add_permits(2);
     for answer in answers {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
@@ -144,7 +147,10 @@ async fn a_call_goes_on_as_long_as_somebody_waits() {
     settle().await;
     first.abort();
     settle().await;
-    assert_eq!((scene.webhook.health().n_in_flight, scene.tally.n("attempt canceled")), (1, 0));
+    assert_eq!(
+        (scene.webhook.health().n_in_flight_calls, scene.tally.n("attempt canceled")),
+        (1, 0)
+    );
     told.add_permits(1);
     assert_eq!(line(&second.await.unwrap()), "allow [yes]");
     assert_eq!(scene.peer.n_calls(), 1);
@@ -160,7 +166,7 @@ async fn a_call_that_nobody_waits_for_ends() {
         asker.abort();
     }
     settle().await;
-    assert_eq!(scene.webhook.health().n_in_flight, 0);
+    assert_eq!(scene.webhook.health().n_in_flight_calls, 0);
     let events = ["cache miss", "cache miss", "joined", "attempt canceled"];
     assert_eq!(scene.tally.events(), events, "canceled once, no fail-open");
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
@@ -200,7 +206,7 @@ async fn a_panic_in_a_call_leaves_nobody_waiting() {
         assert_eq!(line(&asker.await.unwrap()), want);
     }
     let health = scene.webhook.health();
-    assert_eq!((health.n_in_flight, scene.tally.n("attempt error")), (0, 1));
+    assert_eq!((health.n_in_flight_calls, scene.tally.n("attempt error")), (0, 1));
     assert!(health.last_failure.is_some());
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
 }

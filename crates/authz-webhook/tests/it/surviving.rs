@@ -18,7 +18,7 @@ fn asking(scene: &Scene, name: &str, namespace: &str) -> JoinHandle<Decision> {
     let (webhook, user, namespace) =
         (Arc::clone(&scene.webhook), named(name), namespace.to_owned());
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, &namespace), Recorder::disabled()).await.decision
+        webhook.authorize(&pods(&user, &namespace), Recorder::disabled_recorder()).await.decision
     })
 }
 
@@ -29,7 +29,7 @@ async fn settle() {
 }
 
 fn guards(in_flight_max: usize) -> WebhookLimits {
-    WebhookLimits { in_flight_max, ..WebhookLimits::default() }
+    WebhookLimits { in_flight_calls_max: in_flight_max, ..WebhookLimits::default() }
 }
 
 /// Both failure policies for every failure of a webhook, and the cause that is reported.
@@ -117,7 +117,7 @@ async fn one_user_has_at_most_half_of_the_calls_in_flight() {
     let scene = Scene::with(settings(), guards(10), [slow]);
     let attacks: Vec<_> = (0..20).map(|n| asking(&scene, "eve", &format!("ns-{n}"))).collect();
     settle().await;
-    assert_eq!(scene.webhook.health().n_in_flight, 5);
+    assert_eq!(scene.webhook.health().n_in_flight_calls, 5);
     assert_eq!(scene.tally.n("rejected too_many_in_flight_of_user"), 15);
     assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
     let mut verdicts = Vec::new();
@@ -139,14 +139,14 @@ async fn calls_count_for_the_caller() {
                 let namespace = format!("ns-{n}");
                 let asked = pods(&subject, &namespace);
                 webhook
-                    .authorize_for_caller("reviewer", &asked, Recorder::disabled())
+                    .authorize_for_caller("reviewer", &asked, Recorder::disabled_recorder())
                     .await
                     .decision
             })
         })
         .collect();
     settle().await;
-    assert_eq!(scene.webhook.health().n_in_flight, 2);
+    assert_eq!(scene.webhook.health().n_in_flight_calls, 2);
     assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
     for review in reviews {
         let _ = review.await.unwrap();
@@ -184,5 +184,5 @@ async fn health_tells_the_latest_ends() {
     assert!(health.last_success_at.is_some());
     let message = "the server could not find the requested resource";
     assert_eq!(health.last_failure.unwrap().message, message);
-    assert_eq!((health.n_cached_answers, health.n_in_flight), (1, 0));
+    assert_eq!((health.n_cached_answers, health.n_in_flight_calls), (1, 0));
 }

@@ -6,7 +6,7 @@ use crate::rbac_grant::RbacSubject;
 struct TwoSubjects;
 
 impl RbacGrantSource for TwoSubjects {
-    fn grant_at(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
+    fn grant_at_index(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let subjects = [
             RbacSubject { kind: "User", name: "ana \"a\"", namespace: Namespace::new("unused") },
             RbacSubject { kind: "ServiceAccount", name: "ci", namespace: Namespace::new("prod") },
@@ -36,7 +36,7 @@ fn name(name: &str) -> Arc<str> {
 
 /// Every variant, with the text that clients and the audit log get.
 fn all_variants() -> Vec<(Reason, &'static str)> {
-    let abstention = |authorizer, reason| Abstention { authorizer, reason };
+    let abstention = |authorizer, reason| Abstention { authorizer_name: authorizer, reason };
     let abstentions = [
         abstention("abac".into(), Reason::from_static("No policy matched.")),
         abstention(name("hook").into(), Reason::from_static("no")),

@@ -21,7 +21,7 @@ const SEGMENTS_MAX: usize = 9 + 1;
 ///    the namespace itself follows.
 /// 5. The remaining segments are the resource, the name and the subresource. A request with the verb
 ///    `proxy` has no subresource.
-/// 6. The query refines requests without a name: see [`refine_by_query`].
+/// 6. The query refines requests without a name: see [`refine_verb_by_query`].
 ///
 /// Step 0, legacy paths: `/api/{version}/ns/{namespace}/{x}` reads `ns` as `namespaces`, and the
 /// old spellings of `resourceaccessreviews` below `/api` are that resource.
@@ -63,7 +63,7 @@ fn classify_segments(
     let path = path.trim_matches('/');
     let mut all_segments = [""; SEGMENTS_MAX];
     let mut n_segments = 0;
-    for (slot, segment) in all_segments.iter_mut().zip(split_segments(path)) {
+    for (slot, segment) in all_segments.iter_mut().zip(split_path_segments(path)) {
         *slot = segment;
         n_segments += 1;
     }
@@ -101,7 +101,7 @@ fn classify_segments(
         return Err(IncompletePath);
     };
     info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_for_method(method)));
-    resource.resource = if is_core && is_legacy_review(resource_name) {
+    resource.resource = if is_core && is_legacy_review_segment(resource_name) {
         info.is_legacy_path = true;
         "resourceaccessreviews".to_owned()
     } else {
@@ -109,13 +109,13 @@ fn classify_segments(
     };
     set_name_and_subresource(resource, path_after_resource, path_verb == Some("proxy"));
     if path_verb.is_none() {
-        refine_by_query(&mut info.verb, resource, raw_query);
+        refine_verb_by_query(&mut info.verb, resource, raw_query);
     }
     Ok(())
 }
 
 /// `splitn` at slashes. The one of the standard library takes several times as long for segments of a few bytes.
-fn split_segments(path: &str) -> impl Iterator<Item = &str> {
+fn split_path_segments(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(path);
     let mut n_segments = 0;
     std::iter::from_fn(move || {
@@ -157,7 +157,7 @@ fn split_off_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo)
     }
 }
 
-fn is_legacy_review(segment: &str) -> bool {
+fn is_legacy_review_segment(segment: &str) -> bool {
     matches!(segment, "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview")
 }
 
@@ -182,7 +182,11 @@ fn set_name_and_subresource(
 ///   list or watch, and the handler refuses the options later.
 /// - `delete` is `deletecollection`.
 /// - `list`, `watch` and `deletecollection` keep each selector that parses.
-fn refine_by_query(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: &str) {
+fn refine_verb_by_query(
+    verb: &mut Cow<'static, str>,
+    resource: &mut ResourceInfo,
+    raw_query: &str,
+) {
     let is_list = match verb.as_ref() {
         _ if !resource.name.is_empty() => return,
         "get" => true,
@@ -193,9 +197,9 @@ fn refine_by_query(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, ra
     let options = ListOptions::from_query(&query);
     if is_list {
         *verb = Cow::Borrowed(if options.is_watch() { "watch" } else { "list" });
-        resource.name = options.exact_name().unwrap_or_default().to_owned();
+        resource.name = options.name_from_field_selector().unwrap_or_default().to_owned();
     } else {
         *verb = Cow::Borrowed("deletecollection");
     }
-    options.move_selectors_to(resource);
+    options.move_selectors_to_resource(resource);
 }

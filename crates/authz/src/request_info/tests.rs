@@ -89,10 +89,10 @@ fn an_unclassified_request_has_partial_info() {
     else {
         panic!("classified");
     };
-    assert_eq!(error.partial_info.verb, "patch");
-    let resource = error.partial_info.resource.unwrap();
+    assert_eq!(error.partial_request_info.verb, "patch");
+    let resource = error.partial_request_info.resource.unwrap();
     assert_eq!((&*resource.api_group, &*resource.api_version), ("g", "v1"));
-    assert_eq!(resource.path_segments().count(), 0);
+    assert_eq!(resource.path_segments_from_resource().count(), 0);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn path_segments_begin_with_the_resource() {
         ("/apis/g/v/watch/namespaces/n/r/a/b/c/d", vec!["r", "a", "b", "c", "d"]),
     ] {
         let resource = RequestInfo::new("GET", path).unwrap().resource.unwrap();
-        assert_eq!(resource.path_segments().collect::<Vec<_>>(), want);
+        assert_eq!(resource.path_segments_from_resource().collect::<Vec<_>>(), want);
     }
 }
 
@@ -135,7 +135,7 @@ proptest! {
             prop_assert_eq!(attributes.path(), &info.path);
             match &info.resource {
                 Some(resource) => {
-                    let path_segments: Vec<&str> = resource.path_segments().collect();
+                    let path_segments: Vec<&str> = resource.path_segments_from_resource().collect();
                     prop_assert_eq!(path_segments[0], &resource.resource);
                     let path_after_resource = path_segments[1..].join("/");
                     prop_assert!(info.path.trim_end_matches('/').ends_with(&path_after_resource));

@@ -29,7 +29,7 @@ pub enum FieldOperator {
 
 impl FieldOperator {
     /// The operator as it is written: `=` or `!=`.
-    pub const fn symbol(self) -> &'static str {
+    pub const fn operator_symbol(self) -> &'static str {
         match self {
             Self::Equals => "=",
             Self::NotEquals => "!=",
@@ -47,9 +47,9 @@ impl FieldOperator {
 
 impl fmt::Display for FieldRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.field, self.operator.symbol())?;
+        write!(f, "{}{}", self.field, self.operator.operator_symbol())?;
         for c in self.value.chars() {
-            if needs_escape(c) {
+            if needs_field_value_escape(c) {
                 f.write_str("\\")?;
             }
             write!(f, "{c}")?;
@@ -75,19 +75,19 @@ impl fmt::Display for FieldRequirement {
 /// assert_eq!(texts, ["a=1", "b!=2"]);
 /// ```
 pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, SelectorError> {
-    let mut terms =
-        FieldTerms { remaining_selector: Some(selector) }.filter(|term| !term.is_empty());
+    let mut terms = FieldSelectorTerms { remaining_selector_text: Some(selector) }
+        .filter(|term| !term.is_empty());
     let mut sorted: Vec<&str> = terms.by_ref().take(SELECTOR_TERMS_MAX).collect();
     if terms.next().is_some() {
-        return Err(SelectorError::too_many_terms());
+        return Err(SelectorError::too_many_terms_error());
     }
     sorted.sort_unstable();
     let mut requirements = Vec::with_capacity(sorted.len());
     for term in sorted {
-        let (field, operator, value) = split_term(term).ok_or_else(|| {
+        let (field, operator, value) = split_field_term(term).ok_or_else(|| {
             SelectorError::new(format!("invalid selector: '{selector}'; can't understand '{term}'"))
         })?;
-        let value = unescape(value)?;
+        let value = unescape_field_value(value)?;
         if !(field.is_empty() && value.is_empty()) {
             let (field, value) = (field.to_owned(), value.into_owned());
             requirements.push(FieldRequirement { field, operator, value });
@@ -97,35 +97,35 @@ pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, Sel
 }
 
 /// The terms of a selector, cut at commas that are not escaped.
-struct FieldTerms<'a> {
-    remaining_selector: Option<&'a str>,
+struct FieldSelectorTerms<'a> {
+    remaining_selector_text: Option<&'a str>,
 }
 
-impl<'a> Iterator for FieldTerms<'a> {
+impl<'a> Iterator for FieldSelectorTerms<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let rest = self.remaining_selector?;
+        let rest = self.remaining_selector_text?;
         let mut is_escaped = false;
         for (idx, byte) in rest.bytes().enumerate() {
             match byte {
                 _ if is_escaped => is_escaped = false,
                 b'\\' => is_escaped = true,
                 b',' => {
-                    self.remaining_selector = Some(&rest[idx + 1..]);
+                    self.remaining_selector_text = Some(&rest[idx + 1..]);
                     return Some(&rest[..idx]);
                 }
                 _ => {}
             }
         }
-        self.remaining_selector = None;
+        self.remaining_selector_text = None;
         Some(rest)
     }
 }
 
 /// Splits a term at its first operator. The longer ones are tried first, or `==` would leave an
 /// equals sign at the head of the value.
-fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
+fn split_field_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
     const OPERATORS: [(&str, FieldOperator); 3] = [
         ("!=", FieldOperator::NotEquals),
         ("==", FieldOperator::Equals),
@@ -140,12 +140,12 @@ fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
     })
 }
 
-fn needs_escape(c: char) -> bool {
+fn needs_field_value_escape(c: char) -> bool {
     matches!(c, '\\' | ',' | '=')
 }
 
-fn unescape(value: &str) -> Result<Cow<'_, str>, SelectorError> {
-    if !value.contains(needs_escape) {
+fn unescape_field_value(value: &str) -> Result<Cow<'_, str>, SelectorError> {
+    if !value.contains(needs_field_value_escape) {
         return Ok(Cow::Borrowed(value));
     }
     let refused = |what: String| SelectorError::new(format!("invalid field selector: {what}"));
@@ -154,7 +154,7 @@ fn unescape(value: &str) -> Result<Cow<'_, str>, SelectorError> {
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
-                Some(escaped) if needs_escape(escaped) => out.push(escaped),
+                Some(escaped) if needs_field_value_escape(escaped) => out.push(escaped),
                 Some(other) => return Err(refused(format!("invalid escape sequence: \\{other}"))),
                 None => return Err(refused("invalid escape sequence: \\".to_owned())),
             },

@@ -108,7 +108,7 @@ impl fmt::Display for LabelRequirement {
 /// ```
 pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
     let mut parser = LabelSelectorParser { lexer: LabelLexer::new(selector), n_terms: 0 };
-    let mut requirements = parser.parse()?;
+    let mut requirements = parser.parse_requirements()?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
 }
@@ -120,9 +120,9 @@ struct LabelSelectorParser<'a> {
 }
 
 impl<'a> LabelSelectorParser<'a> {
-    fn parse(&mut self) -> Result<Vec<LabelRequirement>, SelectorError> {
+    fn parse_requirements(&mut self) -> Result<Vec<LabelRequirement>, SelectorError> {
         let mut requirements = Vec::new();
-        match self.lexer.peek() {
+        match self.lexer.peek_token() {
             LabelToken::End => return Ok(requirements),
             token if begins_requirement(token) => {}
             token => return Err(expected_token_error(token, "!, identifier, or 'end of string'")),
@@ -137,7 +137,7 @@ impl<'a> LabelSelectorParser<'a> {
                 LabelToken::Symbol(",") => {}
                 token => return Err(expected_token_error(token, "',' or 'end of string'")),
             }
-            let token = self.lexer.peek();
+            let token = self.lexer.peek_token();
             if !begins_requirement(token) {
                 return Err(expected_token_error(token, "identifier after ','"));
             }
@@ -145,8 +145,8 @@ impl<'a> LabelSelectorParser<'a> {
     }
 
     fn parse_requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
-        self.count_term()?;
-        let is_negated = self.lexer.peek() == LabelToken::Symbol("!");
+        self.count_selector_term()?;
+        let is_negated = self.lexer.peek_token() == LabelToken::Symbol("!");
         if is_negated {
             self.lexer.next();
         }
@@ -160,22 +160,22 @@ impl<'a> LabelSelectorParser<'a> {
             return Err(SelectorError::new(error.to_string()));
         }
         if is_negated {
-            return build_requirement(key, LabelOperator::DoesNotExist, Vec::new());
+            return build_label_requirement(key, LabelOperator::DoesNotExist, Vec::new());
         }
-        if matches!(self.lexer.peek(), LabelToken::End | LabelToken::Symbol(",")) {
-            return build_requirement(key, LabelOperator::Exists, Vec::new());
+        if matches!(self.lexer.peek_token(), LabelToken::End | LabelToken::Symbol(",")) {
+            return build_label_requirement(key, LabelOperator::Exists, Vec::new());
         }
         let operator = parse_operator(self.lexer.next())?;
         let values = match operator {
             LabelOperator::In | LabelOperator::NotIn => self.parse_value_set()?,
             _ => vec![self.parse_single_value()?],
         };
-        build_requirement(key, operator, values)
+        build_label_requirement(key, operator, values)
     }
 
     /// Parses the value after an operator symbol. If no word follows, the value is empty.
     fn parse_single_value(&mut self) -> Result<&'a str, SelectorError> {
-        if matches!(self.lexer.peek(), LabelToken::End | LabelToken::Symbol(",")) {
+        if matches!(self.lexer.peek_token(), LabelToken::End | LabelToken::Symbol(",")) {
             return Ok("");
         }
         match self.lexer.next() {
@@ -193,7 +193,7 @@ impl<'a> LabelSelectorParser<'a> {
             token => return Err(SelectorError::new(format!("found '{token}' expected: '('"))),
         }
         let mut values = Vec::new();
-        match self.lexer.peek() {
+        match self.lexer.peek_token() {
             LabelToken::Word(_) | LabelToken::Symbol(",") => {}
             LabelToken::Symbol(")") => values.push(""),
             token => return Err(expected_token_error(token, "',', ')' or identifier")),
@@ -202,17 +202,18 @@ impl<'a> LabelSelectorParser<'a> {
             match self.lexer.next() {
                 LabelToken::Symbol(")") => break,
                 LabelToken::Word(value) => {
-                    self.count_term()?;
+                    self.count_selector_term()?;
                     values.push(value);
-                    let token = self.lexer.peek();
+                    let token = self.lexer.peek_token();
                     if !matches!(token, LabelToken::Symbol("," | ")")) {
                         return Err(expected_token_error(token, "',' or ')'"));
                     }
                 }
                 LabelToken::Symbol(",") => {
-                    let ends_item = matches!(self.lexer.peek(), LabelToken::Symbol("," | ")"));
+                    let ends_item =
+                        matches!(self.lexer.peek_token(), LabelToken::Symbol("," | ")"));
                     if values.is_empty() || ends_item {
-                        self.count_term()?;
+                        self.count_selector_term()?;
                         values.push("");
                     }
                 }
@@ -224,10 +225,10 @@ impl<'a> LabelSelectorParser<'a> {
         Ok(values)
     }
 
-    fn count_term(&mut self) -> Result<(), SelectorError> {
+    fn count_selector_term(&mut self) -> Result<(), SelectorError> {
         self.n_terms += 1;
         if self.n_terms > SELECTOR_TERMS_MAX {
-            return Err(SelectorError::too_many_terms());
+            return Err(SelectorError::too_many_terms_error());
         }
         Ok(())
     }
@@ -251,7 +252,7 @@ fn parse_operator(token: LabelToken<'_>) -> Result<LabelOperator, SelectorError>
 }
 
 /// Checks the values and builds the requirement. The key has been checked.
-fn build_requirement(
+fn build_label_requirement(
     key: &str,
     operator: LabelOperator,
     values: Vec<&str>,

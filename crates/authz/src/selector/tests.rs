@@ -6,7 +6,7 @@ fn fields(selector: &str) -> String {
     match parse_field_selector(selector) {
         Ok(requirements) => requirements
             .iter()
-            .map(|r| format!("[{}|{}|{}]", r.field, r.operator.symbol(), r.value))
+            .map(|r| format!("[{}|{}|{}]", r.field, r.operator.operator_symbol(), r.value))
             .collect(),
         Err(error) => format!("error {error}"),
     }

@@ -87,7 +87,7 @@ impl TypeChecker<'_> {
             }
             let mut instance = TypeParameterBindings::default();
             let params: Vec<Type> = overload
-                .params
+                .param_types
                 .iter()
                 .map(|param| instance.instantiate_type(param, &mut self.substitution))
                 .collect();

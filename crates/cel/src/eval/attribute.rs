@@ -15,7 +15,7 @@ impl<'a> Evaluator<'_, 'a> {
         if outcome.as_ref().is_err_and(EvalError::ends_evaluation) {
             return outcome;
         }
-        // A conditional costs nothing.
+        // Choosing a branch of a conditional costs nothing.
         if !matches!(attr.attribute_root, AttributeRoot::Conditional(_)) {
             self.charge_cost(1)?;
         }
@@ -26,9 +26,9 @@ impl<'a> Evaluator<'_, 'a> {
     fn resolve_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         if let AttributeRoot::Conditional(conditional) = &attr.attribute_root {
             return if self.evaluate_bool(&conditional.condition)? {
-                self.resolve_attribute(&conditional.then)
+                self.resolve_attribute(&conditional.then_branch)
             } else {
-                self.resolve_attribute(&conditional.otherwise)
+                self.resolve_attribute(&conditional.else_branch)
             };
         }
         let root = self.resolve_attribute_root(attr)?;
@@ -47,12 +47,12 @@ impl<'a> Evaluator<'_, 'a> {
                 None => Err(EvalError::new("no such attribute(s)")),
             },
             AttributeRoot::Slot(slot) => self.read_local_variable(*slot),
-            AttributeRoot::Value(expr) => self.evaluate(expr),
+            AttributeRoot::Value(expr) => self.evaluate_expression(expr),
             AttributeRoot::Conditional(conditional) => {
                 let branch = if self.evaluate_bool(&conditional.condition)? {
-                    &conditional.then
+                    &conditional.then_branch
                 } else {
-                    &conditional.otherwise
+                    &conditional.else_branch
                 };
                 self.resolve_attribute(branch)
             }
@@ -117,9 +117,9 @@ impl<'a> Evaluator<'_, 'a> {
     fn is_attribute_present(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
         if let AttributeRoot::Conditional(conditional) = &attr.attribute_root {
             return if self.evaluate_bool(&conditional.condition)? {
-                self.is_attribute_present(&conditional.then)
+                self.is_attribute_present(&conditional.then_branch)
             } else {
-                self.is_attribute_present(&conditional.otherwise)
+                self.is_attribute_present(&conditional.else_branch)
             };
         }
         let Some((last, before)) = attr.qualifiers.split_last() else { return Ok(true) };

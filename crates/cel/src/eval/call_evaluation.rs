@@ -40,7 +40,7 @@ impl<'a> Evaluator<'_, 'a> {
             }
             [left, right] => {
                 // An error in any argument but the last ends a call of this function before it is charged.
-                let left = self.evaluate(left)?;
+                let left = self.evaluate_expression(left)?;
                 match self.evaluate_argument(right)? {
                     Ok(right) => self.invoke_call(call, &[left, right]),
                     Err(error) => self.charge_skipped_call(call, &[left, Value::Null], error),
@@ -49,7 +49,7 @@ impl<'a> Evaluator<'_, 'a> {
             [first @ .., last] => {
                 let mut args = Vec::with_capacity(call.args.len());
                 for arg in first {
-                    args.push(self.evaluate(arg)?);
+                    args.push(self.evaluate_expression(arg)?);
                 }
                 match self.evaluate_argument(last)? {
                     Ok(value) => {
@@ -104,7 +104,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     pub(super) fn evaluate_regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
-        let text = self.evaluate(&call.text_expr)?;
+        let text = self.evaluate_expression(&call.text_expr)?;
         let limit =
             call.match_limit.as_ref().map(|limit| self.evaluate_argument(limit)).transpose()?;
         self.charge_cost(cost::regex_cost(
@@ -202,8 +202,8 @@ impl CallExpr {
 
 impl ResolvedOverload {
     fn accepts_arguments(&self, args: &[Value<'_>]) -> bool {
-        args.len() == self.params.len()
-            && args.iter().zip(&self.params).all(|(arg, param)| value_matches_type(param, arg))
+        args.len() == self.param_types.len()
+            && args.iter().zip(&self.param_types).all(|(arg, param)| value_matches_type(param, arg))
     }
 }
 

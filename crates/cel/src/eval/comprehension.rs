@@ -37,7 +37,7 @@ impl<'a> LoopRange<'a> {
         match self {
             Self::List(list) => list.len(),
             Self::Map(entries) => entries.len(),
-            Self::OwnedMap(map) => map.entries().len(),
+            Self::OwnedMap(map) => map.map_entries().len(),
         }
     }
 
@@ -46,8 +46,8 @@ impl<'a> LoopRange<'a> {
     fn loop_variable_at(&self, position: usize) -> Value<'a> {
         match self {
             Self::List(list) => list.get(position).unwrap_or(Value::Null),
-            Self::Map(entries) => key_at(entries, position),
-            Self::OwnedMap(map) => key_at(map.entries(), position),
+            Self::Map(entries) => map_key_at(entries, position),
+            Self::OwnedMap(map) => map_key_at(map.map_entries(), position),
         }
     }
 
@@ -57,19 +57,19 @@ impl<'a> LoopRange<'a> {
             Self::List(list) => {
                 (Value::Int(position as i64), list.get(position).unwrap_or(Value::Null))
             }
-            Self::Map(entries) => entry_at(entries, position),
-            Self::OwnedMap(map) => entry_at(map.entries(), position),
+            Self::Map(entries) => map_entry_at(entries, position),
+            Self::OwnedMap(map) => map_entry_at(map.map_entries(), position),
         }
     }
 }
 
 /// The key of the entry at a position before the end.
-fn key_at<'a>(entries: &[(Value<'a>, Value<'a>)], position: usize) -> Value<'a> {
+fn map_key_at<'a>(entries: &[(Value<'a>, Value<'a>)], position: usize) -> Value<'a> {
     entries.get(position).map_or(Value::Null, |(key, _)| key.clone())
 }
 
 /// The key and the value of the entry at a position before the end.
-fn entry_at<'a>(entries: &[(Value<'a>, Value<'a>)], position: usize) -> (Value<'a>, Value<'a>) {
+fn map_entry_at<'a>(entries: &[(Value<'a>, Value<'a>)], position: usize) -> (Value<'a>, Value<'a>) {
     entries.get(position).cloned().unwrap_or((Value::Null, Value::Null))
 }
 
@@ -97,7 +97,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     pub(super) fn evaluate_fold(&mut self, fold: &'a FoldExpr) -> EvalResult<'a> {
-        let range = self.evaluate(&fold.iter_range)?;
+        let range = self.evaluate_expression(&fold.iter_range)?;
         let range = LoopRange::new(range, fold.second_variable_slot.is_some())?;
         self.set_local_variable(fold.accumulator_slot, LocalSlot::Pending(&fold.accumulator_init));
         for position in 0..range.len() {
@@ -113,7 +113,7 @@ impl<'a> Evaluator<'_, 'a> {
             let next = self.evaluate_argument(&fold.loop_step)?;
             self.set_local_variable(fold.accumulator_slot, LocalSlot::Known(next));
         }
-        self.evaluate(&fold.result_expr)
+        self.evaluate_expression(&fold.result_expr)
     }
 
     /// Evaluates `exists` and `all`. Each iteration costs as much as one of the macro expansion: 2
@@ -125,7 +125,7 @@ impl<'a> Evaluator<'_, 'a> {
     ) -> Result<bool, EvalError> {
         let stops_at = quantifier.stopping_value;
         let condition_cost = if stops_at { 3 } else { 2 };
-        let range = self.evaluate(&quantifier.iter_range)?;
+        let range = self.evaluate_expression(&quantifier.iter_range)?;
         let range = LoopRange::new(range, quantifier.second_variable_slot.is_some())?;
         let mut outcome = Ok(!stops_at);
         for position in 0..range.len() {
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'_, 'a> {
         let entries = match (args, failed) {
             ([_, _], Some(error)) => return Err(error),
             ([key, value], None) => {
-                let key = self.evaluate(key)?;
+                let key = self.evaluate_expression(key)?;
                 let value = self.evaluate_argument(value)?;
                 self.charge_cost(1)?;
                 vec![(key, value?)]

@@ -82,7 +82,7 @@ fn collect_subexpressions(checked: &CheckedAst, id: NodeId, parts: &mut Vec<Node
             push_nodes_with_source(checked, fold.accu_init, parts);
         }
         _ => match split_selection(checked, id) {
-            Some(SelectionOperands { operand: from, index }) => {
+            Some(SelectionOrIndexOperands { operand: from, index }) => {
                 collect_path_operands(checked, from, parts);
                 if let Some(index) = index {
                     push_nodes_with_source(checked, index, parts);
@@ -106,20 +106,20 @@ fn collect_path_operands(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeI
 }
 
 /// The operand of a selection `operand.field`, or the operand and the index of `operand[index]`.
-struct SelectionOperands {
+struct SelectionOrIndexOperands {
     operand: NodeId,
     index: Option<NodeId>,
 }
 
-fn split_selection(checked: &CheckedAst, id: NodeId) -> Option<SelectionOperands> {
+fn split_selection(checked: &CheckedAst, id: NodeId) -> Option<SelectionOrIndexOperands> {
     match checked.ast.kind(id) {
         ExprKind::Select { operand, .. } => {
-            Some(SelectionOperands { operand: *operand, index: None })
+            Some(SelectionOrIndexOperands { operand: *operand, index: None })
         }
         ExprKind::Call { target: None, function, args } => match (&**function, &args[..]) {
-            ("_?._", [from, _]) => Some(SelectionOperands { operand: *from, index: None }),
+            ("_?._", [from, _]) => Some(SelectionOrIndexOperands { operand: *from, index: None }),
             ("_[_]" | "_[?_]", [from, index]) => {
-                Some(SelectionOperands { operand: *from, index: Some(*index) })
+                Some(SelectionOrIndexOperands { operand: *from, index: Some(*index) })
             }
             _ => None,
         },

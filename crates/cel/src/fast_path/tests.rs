@@ -105,7 +105,7 @@ fn fast_path_and_general_form_agree() {
     for source in FAST_PATH_EXPRESSIONS {
         let checked = environment.check(source).map_err(|issues| issues.to_string()).unwrap();
         let plan = plan_of(checked.checked_ast(), &environment);
-        let CompiledExpr::FastPath(fast_path) = &plan.expr else {
+        let CompiledExpr::FastPath(fast_path) = &plan.compiled_expr else {
             panic!("{source} has no quick form")
         };
         for x in &things {
@@ -154,6 +154,6 @@ fn other_expressions_have_no_fast_path() {
     ] {
         let checked = environment.check(source).map_err(|issues| issues.to_string()).unwrap();
         let plan = plan_of(checked.checked_ast(), &environment);
-        assert!(!matches!(plan.expr, CompiledExpr::FastPath(_)), "{source}");
+        assert!(!matches!(plan.compiled_expr, CompiledExpr::FastPath(_)), "{source}");
     }
 }

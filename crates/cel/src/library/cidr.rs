@@ -85,7 +85,7 @@ fn cidr_prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn cidr_masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::opaque_value(OpaqueValue::Cidr(receiver_cidr(arguments)?.masked())))
+    Ok(Value::opaque_value(OpaqueValue::Cidr(receiver_cidr(arguments)?.masked_network())))
 }
 
 fn cidr_contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {

@@ -44,7 +44,7 @@ const COMPARABLE: [(Type, &str, &str); 8] = [
     (Type::Bytes, "list_bytes_sort", "list_bytes_sortByAssociatedKeys"),
 ];
 
-/// Declares the list extensions.
+/// Declares the functions of cel-go's list extension library, such as `slice` and `flatten`.
 pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let list = || Type::list_of(Type::type_param("T"));
     let int = || Type::Int;

@@ -211,7 +211,7 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
             "less_timestamp",
             "less_duration",
         ],
-        less,
+        less_than,
     );
     add(
         "_<=_",
@@ -231,7 +231,7 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
             "less_equals_timestamp",
             "less_equals_duration",
         ],
-        less_equals,
+        less_than_or_equal,
     );
     add(
         "_>_",
@@ -251,7 +251,7 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
             "greater_timestamp",
             "greater_duration",
         ],
-        greater,
+        greater_than,
     );
     add(
         "_>=_",
@@ -271,7 +271,7 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
             "greater_equals_timestamp",
             "greater_equals_duration",
         ],
-        greater_equals,
+        greater_than_or_equal,
     );
 }
 
@@ -368,19 +368,19 @@ fn not_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn less<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     arithmetic::compare_operands("_<_", arguments).map(|order| Value::Bool(order.is_lt()))
 }
 
-fn less_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn less_than_or_equal<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     arithmetic::compare_operands("_<=_", arguments).map(|order| Value::Bool(order.is_le()))
 }
 
-fn greater<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     arithmetic::compare_operands("_>_", arguments).map(|order| Value::Bool(order.is_gt()))
 }
 
-fn greater_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn greater_than_or_equal<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     arithmetic::compare_operands("_>=_", arguments).map(|order| Value::Bool(order.is_ge()))
 }
 

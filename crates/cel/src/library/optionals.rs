@@ -193,7 +193,7 @@ fn is_zero_value(value: &Value<'_>) -> bool {
 /// Reports whether a timestamp is Go's zero time, the beginning of the year 1.
 fn is_go_zero_time(time: &Timestamp) -> bool {
     const YEAR_ONE: i64 = -62_135_596_800;
-    time.unix_seconds() == YEAR_ONE && time.nanos() == 0
+    time.unix_seconds() == YEAR_ONE && time.nanos_of_second() == 0
 }
 
 fn optional_none<'a>(_: &[Value<'a>]) -> EvalResult<'a> {

@@ -116,18 +116,18 @@ fn format_with_clause(clause: FormatClause, value: &Value<'_>) -> Result<String,
         }
         (FormatClause::Binary, Value::Bool(bit)) => u8::from(*bit).to_string(),
         (FormatClause::Binary, Value::Int(number)) => {
-            with_sign(*number, format!("{:b}", number.unsigned_abs()))
+            prepend_minus_if_negative(*number, format!("{:b}", number.unsigned_abs()))
         }
         (FormatClause::Binary, Value::Uint(number)) => format!("{number:b}"),
         (FormatClause::Octal, Value::Int(number)) => {
-            with_sign(*number, format!("{:o}", number.unsigned_abs()))
+            prepend_minus_if_negative(*number, format!("{:o}", number.unsigned_abs()))
         }
         (FormatClause::Octal, Value::Uint(number)) => format!("{number:o}"),
         (FormatClause::Hex, Value::Int(number)) => {
-            with_sign(*number, format!("{:x}", number.unsigned_abs()))
+            prepend_minus_if_negative(*number, format!("{:x}", number.unsigned_abs()))
         }
         (FormatClause::UpperHex, Value::Int(number)) => {
-            with_sign(*number, format!("{:X}", number.unsigned_abs()))
+            prepend_minus_if_negative(*number, format!("{:X}", number.unsigned_abs()))
         }
         (FormatClause::Hex, Value::Uint(number)) => format!("{number:x}"),
         (FormatClause::UpperHex, Value::Uint(number)) => format!("{number:X}"),
@@ -155,7 +155,7 @@ fn to_double_argument(value: &Value<'_>) -> Option<f64> {
     }
 }
 
-fn with_sign(number: i64, magnitude: String) -> String {
+fn prepend_minus_if_negative(number: i64, magnitude: String) -> String {
     if number < 0 { format!("-{magnitude}") } else { magnitude }
 }
 

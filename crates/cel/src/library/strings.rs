@@ -16,7 +16,7 @@ use crate::value::{List, Str, Value};
 /// limit.
 pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
-/// Declares the string extensions.
+/// Declares the functions of cel-go's string extension library, such as `split` and `replace`.
 pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     declare_index_functions(functions);
     declare_substring_functions(functions);

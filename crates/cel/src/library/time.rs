@@ -155,7 +155,7 @@ fn get_wall_time_part<'a>(arguments: &[Value<'a>], part: fn(WallTime) -> i64) ->
 /// exist.
 fn get_timestamp_milliseconds<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (time, _) = timestamp_and_offset_arguments(arguments)?;
-    Ok(Value::Int(i64::from(time.nanos() / 1_000_000)))
+    Ok(Value::Int(i64::from(time.nanos_of_second() / 1_000_000)))
 }
 
 fn timestamp_and_offset_arguments(arguments: &[Value<'_>]) -> Result<(Timestamp, i64), EvalError> {

@@ -133,7 +133,7 @@ impl<'s> RecoveringTokenStream<'s> {
         let token = self.current_token()?;
         self.end_recovery();
         self.tokens.advance_token();
-        self.last_token_end = token.end;
+        self.last_token_end = token.end_byte;
         Ok(token)
     }
 

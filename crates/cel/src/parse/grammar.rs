@@ -94,7 +94,7 @@ impl Parser<'_> {
 
     /// Adds a node whose text begins at `start` and ends with the last token that was taken.
     fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxId {
-        self.syntax_tree.push(node, Span { start, end: self.tokens.last_token_end() })
+        self.syntax_tree.push(node, Span { start, end_byte: self.tokens.last_token_end() })
     }
 
     fn check_grammar_rule_depth(&mut self) -> Result<(), ParseAborted> {

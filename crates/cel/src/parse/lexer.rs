@@ -85,7 +85,7 @@ impl<'s> TokenStream<'s> {
     /// The source text from the first token to the last one, without skipped ranges.
     pub(super) fn source_text_between(&self, first: Token, last: Token) -> String {
         let mut text = String::new();
-        let (first, to) = (first.start as usize, last.end as usize);
+        let (first, to) = (first.start as usize, last.end_byte as usize);
         let mut from = first;
         for &(start, end) in
             self.skipped_ranges.iter().filter(|range| (first..to).contains(&range.0))
@@ -104,7 +104,7 @@ impl<'s> TokenStream<'s> {
                 kind,
                 source_offset: offset,
                 start: start as u32,
-                end: end as u32,
+                end_byte: end as u32,
             };
             if start == self.source.len() {
                 return Ok(token(TokenKind::Eof, start));

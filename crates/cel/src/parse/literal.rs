@@ -76,7 +76,7 @@ fn parse_double_literal(negative: bool, text: &str) -> Option<Literal> {
 
 /// A character or byte of a string literal, after unescaping.
 enum LiteralChar {
-    /// `\u0041` and plain characters.
+    /// A plain character, or an escape of a code point such as `\u0041`.
     Char(char),
     /// `\x41` and `\101`: a code point in a string, a byte in bytes.
     Byte(u8),

@@ -139,13 +139,13 @@ pub(super) struct Token {
     /// The position of the first byte. The limit on the source length keeps it small.
     pub(super) start: u32,
     /// The position after the last byte.
-    pub(super) end: u32,
+    pub(super) end_byte: u32,
 }
 
 impl Token {
     /// The text of the token. `source` is the text that the token was read from.
     pub(super) fn source_text<'s>(&self, source: &'s str) -> &'s str {
-        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+        source.get(self.start as usize..self.end_byte as usize).unwrap_or_default()
     }
 }
 

@@ -126,19 +126,19 @@ impl Planner<'_> {
             && let Some(overload) = function.overloads.get(*only)
         {
             let guarded = self.checked_ast.has_unsound_types
-                || ids.iter().zip(&overload.params).any(|(&id, param)| {
+                || ids.iter().zip(&overload.param_types).any(|(&id, param)| {
                     !type_guarantees_match(self.checked_ast.type_of_node(id), param)
                 });
             return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
         }
-        let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());
+        let candidates = function.overloads.iter().filter(|o| o.param_types.len() == ids.len());
         OverloadDispatch::Many(candidates.map(to_resolved_overload).collect())
     }
 }
 
 fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
     ResolvedOverload {
-        params: overload.params.clone().into(),
+        param_types: overload.param_types.clone().into(),
         cost_formula: overload.cost_formula,
         implementation: overload.implementation,
         metered_implementation: overload.metered_implementation,

@@ -60,7 +60,7 @@ pub trait MapSource: fmt::Debug + Sync {
     /// The value at `key`.
     fn get(&self, key: &str) -> Option<Value<'_>>;
     /// The entries, in an order that does not change while the map is borrowed.
-    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_>;
+    fn map_entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_>;
     /// Reports whether there are no entries.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -85,7 +85,7 @@ const LINEAR_SEARCH_MAX: usize = 16;
 /// A map that owns its entries and keeps their insertion order.
 #[derive(Debug, Clone, Default)]
 pub struct OwnedMap<'a> {
-    entries: Vec<(Value<'a>, Value<'a>)>,
+    map_entries: Vec<(Value<'a>, Value<'a>)>,
     index: HashMap<MapKey<'a>, usize>,
     /// The greatest nesting depth of all entries that were ever added.
     nesting_depth: u32,
@@ -128,16 +128,18 @@ impl Hash for StringKey<'_> {
 
 impl<'a> MapKey<'a> {
     /// The key for a value; `None` if no key can equal the value.
-    fn from_value(value: &Value<'a>) -> Option<Self> {
+    fn key_from_value(value: &Value<'a>) -> Option<Self> {
         match value {
             Value::Bool(b) => Some(Self::Bool(*b)),
             Value::Int(i) => Some(Self::Int(*i)),
             Value::Uint(u) => Some(i64::try_from(*u).map_or(Self::Uint(*u), Self::Int)),
-            Value::Double(d) => Self::from_double(*d),
+            Value::Double(d) => Self::key_from_double(*d),
             Value::String(text) => Some(Self::String(StringKey(text.clone()))),
             Value::Null => Some(Self::Null),
             Value::Duration(nanos) => Some(Self::Duration(*nanos)),
-            Value::Timestamp(time) => Some(Self::Timestamp(time.unix_seconds(), time.nanos())),
+            Value::Timestamp(time) => {
+                Some(Self::Timestamp(time.unix_seconds(), time.nanos_of_second()))
+            }
             Value::Type(name) => Some(Self::Type(*name)),
             Value::Opaque(opaque) => match &**opaque {
                 OpaqueValue::Ip(ip) => Some(Self::Ip(*ip)),
@@ -153,7 +155,7 @@ impl<'a> MapKey<'a> {
         }
     }
 
-    fn from_double(d: f64) -> Option<Self> {
+    fn key_from_double(d: f64) -> Option<Self> {
         if d.is_nan() {
             return None;
         }
@@ -180,11 +182,11 @@ impl<'a> OwnedMap<'a> {
     /// Adds an entry. Returns false and changes nothing if the map has the key already or if the
     /// value can not be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> bool {
-        let Some(k) = MapKey::from_value(&key) else { return false };
+        let Some(k) = MapKey::key_from_value(&key) else { return false };
         if self.index.contains_key(&k) {
             return false;
         }
-        self.index.insert(k, self.entries.len());
+        self.index.insert(k, self.map_entries.len());
         self.push(key, value);
         true
     }
@@ -192,11 +194,11 @@ impl<'a> OwnedMap<'a> {
     /// Adds an entry, or replaces the value of the entry that has this key. If the value can not be
     /// a key, the entry is part of the size and of iterations, but no lookup finds it.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
-        let Some(k) = MapKey::from_value(&key) else {
+        let Some(k) = MapKey::key_from_value(&key) else {
             self.push(key, value);
             return;
         };
-        match self.index.get(&k).and_then(|&position| self.entries.get_mut(position)) {
+        match self.index.get(&k).and_then(|&position| self.map_entries.get_mut(position)) {
             Some(entry) => {
                 self.nesting_depth = self.nesting_depth.max(value.nesting_depth());
                 entry.1 = value;
@@ -209,7 +211,7 @@ impl<'a> OwnedMap<'a> {
 
     fn push(&mut self, key: Value<'a>, value: Value<'a>) {
         self.nesting_depth = self.nesting_depth.max(key.nesting_depth()).max(value.nesting_depth());
-        self.entries.push((key, value));
+        self.map_entries.push((key, value));
     }
 
     /// The greatest nesting depth of all entries that were ever added.
@@ -219,10 +221,10 @@ impl<'a> OwnedMap<'a> {
 
     /// Removes an entry, if there is one.
     pub fn remove(&mut self, key: &Value<'a>) {
-        let Some(position) = MapKey::from_value(key).and_then(|k| self.index.remove(&k)) else {
+        let Some(position) = MapKey::key_from_value(key).and_then(|k| self.index.remove(&k)) else {
             return;
         };
-        self.entries.remove(position);
+        self.map_entries.remove(position);
         for later in self.index.values_mut().filter(|p| **p > position) {
             *later -= 1;
         }
@@ -230,8 +232,8 @@ impl<'a> OwnedMap<'a> {
 
     /// The value at `key`.
     pub fn get(&self, key: &Value<'a>) -> Option<Value<'a>> {
-        let position = *self.index.get(&MapKey::from_value(key)?)?;
-        self.entries.get(position).map(|(_, value)| value.clone())
+        let position = *self.index.get(&MapKey::key_from_value(key)?)?;
+        self.map_entries.get(position).map(|(_, value)| value.clone())
     }
 
     /// The value at a string key.
@@ -240,17 +242,17 @@ impl<'a> OwnedMap<'a> {
         // maps of expressions are small enough for a linear search.
         let is_key =
             |candidate: &Value<'a>| matches!(candidate, Value::String(s) if s.as_str() == key);
-        if self.entries.len() <= LINEAR_SEARCH_MAX {
-            let (_, value) = self.entries.iter().find(|(k, _)| is_key(k))?;
+        if self.map_entries.len() <= LINEAR_SEARCH_MAX {
+            let (_, value) = self.map_entries.iter().find(|(k, _)| is_key(k))?;
             return Some(value.clone());
         }
         let position = *self.index.get(&MapKey::String(StringKey(Str::Owned(key.into()))))?;
-        self.entries.get(position).map(|(_, value)| value.clone())
+        self.map_entries.get(position).map(|(_, value)| value.clone())
     }
 
     /// The entries in the order in which they were added.
-    pub fn entries(&self) -> &[(Value<'a>, Value<'a>)] {
-        &self.entries
+    pub fn map_entries(&self) -> &[(Value<'a>, Value<'a>)] {
+        &self.map_entries
     }
 }
 
@@ -267,7 +269,7 @@ impl<'a> Map<'a> {
                 (0..record.field_names().len()).filter(|&i| record.field(i).is_some()).count()
             }
             Self::Source(map) => map.len(),
-            Self::Owned(map) => map.entries.len(),
+            Self::Owned(map) => map.map_entries.len(),
         }
     }
 
@@ -313,9 +315,9 @@ impl<'a> Map<'a> {
             }
             Self::Source(map) => {
                 let map: &'a dyn MapSource = *map;
-                Box::new(map.entries().map(|(key, value)| (Value::borrowed_string(key), value)))
+                Box::new(map.map_entries().map(|(key, value)| (Value::borrowed_string(key), value)))
             }
-            Self::Owned(map) => Box::new(map.entries.iter().cloned()),
+            Self::Owned(map) => Box::new(map.map_entries.iter().cloned()),
         }
     }
 }

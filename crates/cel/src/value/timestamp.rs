@@ -20,7 +20,7 @@ pub use rfc3339::TimestampError;
 pub struct Timestamp {
     /// The whole seconds since 1970-01-01T00:00:00Z.
     unix_seconds: i64,
-    nanos: u32,
+    nanos_of_second: u32,
     /// Seconds east of UTC.
     utc_offset_seconds: i32,
 }
@@ -54,7 +54,8 @@ impl Timestamp {
 
     /// The point in time `seconds` after 1970-01-01T00:00:00Z, if it is in range.
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
-        Self { unix_seconds: seconds, nanos: 0, utc_offset_seconds: 0 }.check_timestamp_range()
+        Self { unix_seconds: seconds, nanos_of_second: 0, utc_offset_seconds: 0 }
+            .check_timestamp_range()
     }
 
     /// The point in time `seconds` and `nanos` after 1970-01-01T00:00:00Z, even if it is out of
@@ -63,7 +64,7 @@ impl Timestamp {
         let nanos = i64::from(nanos);
         let seconds = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND))?;
         let nanos = u32::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).ok()?;
-        Some(Self { unix_seconds: seconds, nanos, utc_offset_seconds: 0 })
+        Some(Self { unix_seconds: seconds, nanos_of_second: nanos, utc_offset_seconds: 0 })
     }
 
     fn check_timestamp_range(self) -> Option<Self> {
@@ -76,8 +77,8 @@ impl Timestamp {
     }
 
     /// Nanoseconds within the second.
-    pub fn nanos(&self) -> u32 {
-        self.nanos
+    pub fn nanos_of_second(&self) -> u32 {
+        self.nanos_of_second
     }
 
     /// The same point in time with the UTC offset 0.
@@ -88,14 +89,17 @@ impl Timestamp {
 
     /// The point in time `nanos` later, or earlier if `nanos` is negative.
     pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, EvalError> {
-        let nanos = i128::from(self.nanos) + i128::from(nanos);
+        let nanos = i128::from(self.nanos_of_second) + i128::from(nanos);
         let seconds = i128::from(self.unix_seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
         let nanos = nanos.rem_euclid(NANOS_PER_SECOND.into());
         let (Ok(seconds), Ok(nanos)) = (i64::try_from(seconds), u32::try_from(nanos)) else {
             return Err(EvalError::new("integer overflow"));
         };
-        let sum =
-            Self { unix_seconds: seconds, nanos, utc_offset_seconds: self.utc_offset_seconds };
+        let sum = Self {
+            unix_seconds: seconds,
+            nanos_of_second: nanos,
+            utc_offset_seconds: self.utc_offset_seconds,
+        };
         sum.check_timestamp_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
@@ -107,7 +111,7 @@ impl Timestamp {
         self.unix_seconds
             .checked_sub(earlier.unix_seconds)?
             .checked_mul(NANOS_PER_SECOND)?
-            .checked_add(i64::from(self.nanos) - i64::from(earlier.nanos))
+            .checked_add(i64::from(self.nanos_of_second) - i64::from(earlier.nanos_of_second))
     }
 
     /// The date and the time of day at `offset` seconds east of UTC.
@@ -133,13 +137,13 @@ impl PartialOrd for Timestamp {
 
 impl Ord for Timestamp {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.unix_seconds, self.nanos).cmp(&(other.unix_seconds, other.nanos))
+        (self.unix_seconds, self.nanos_of_second).cmp(&(other.unix_seconds, other.nanos_of_second))
     }
 }
 
 impl Hash for Timestamp {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.unix_seconds, self.nanos).hash(state);
+        (self.unix_seconds, self.nanos_of_second).hash(state);
     }
 }
 

@@ -5,7 +5,7 @@ use manifests::KindHandling;
 
 /// Keeps objects of the four kinds and rejects objects with a misspelled kind or version, because
 /// skipping them would lose a hook silently.
-pub(crate) fn select_admission_kind(api_version: &str, kind: &str) -> KindHandling {
+pub(crate) fn decide_admission_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     if ConfigurationKind::from_type_meta(api_version, kind).is_some() {
         return KindHandling::KeepUnstructured;
     }
@@ -45,11 +45,13 @@ mod tests {
     #[test]
     fn misspelled_kinds_and_versions_are_refused() {
         let own = "admissionregistration.k8s.io";
-        let of = |api_version: &str, kind: &str| match select_admission_kind(api_version, kind) {
-            KindHandling::Standard => "no".to_owned(),
-            KindHandling::KeepUnstructured => "whole".to_owned(),
-            KindHandling::Refuse { field, hint } => format!("{field}: {hint}"),
-        };
+        let of =
+            |api_version: &str, kind: &str| match decide_admission_kind_handling(api_version, kind)
+            {
+                KindHandling::Standard => "no".to_owned(),
+                KindHandling::KeepUnstructured => "whole".to_owned(),
+                KindHandling::Refuse { field, hint } => format!("{field}: {hint}"),
+            };
         let v1 = format!("{own}/v1");
         for (api_version, kind, want) in [
             (v1.as_str(), "MutatingWebhookConfiguration", "whole"),

@@ -32,7 +32,7 @@ pub(crate) struct AuthorizationFlags {
     /// How policies match an attribute that a request does not have, such as the namespace of a list of all
     /// namespaces, for ABAC policies without a version or of version v0
     #[arg(long, value_enum, default_value = "empty")]
-    pub(crate) authorization_abac_unset_attributes: UnsetAttributesArgument,
+    pub(crate) authorization_abac_unset_attributes: AbacUnsetAttributesArgument,
 
     /// Kubeconfig or ExternalAuthorizationHookConfiguration file for mode Webhook
     ///
@@ -77,7 +77,7 @@ impl AuthorizationFlags {
     }
 
     /// Reports whether a flag names authorizers.
-    pub(crate) fn is_any_given(&self) -> bool {
+    pub(crate) fn is_any_authorizer_flag_given(&self) -> bool {
         self.authorization_config.is_some()
             || self.authorization_mode.is_some()
             || self.authorization_policy_file.is_some()
@@ -106,7 +106,7 @@ impl AuthorizationFlags {
 
 /// A value of `--authorization-abac-unset-attributes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum UnsetAttributesArgument {
+pub(crate) enum AbacUnsetAttributesArgument {
     /// The attribute is empty, as in Kubernetes
     #[default]
     Empty,
@@ -115,11 +115,11 @@ pub(crate) enum UnsetAttributesArgument {
     Match,
 }
 
-impl From<UnsetAttributesArgument> for UnsetAttributeMatching {
-    fn from(argument: UnsetAttributesArgument) -> Self {
+impl From<AbacUnsetAttributesArgument> for UnsetAttributeMatching {
+    fn from(argument: AbacUnsetAttributesArgument) -> Self {
         match argument {
-            UnsetAttributesArgument::Empty => Self::Empty,
-            UnsetAttributesArgument::Match => Self::Match,
+            AbacUnsetAttributesArgument::Empty => Self::Empty,
+            AbacUnsetAttributesArgument::Match => Self::Match,
         }
     }
 }

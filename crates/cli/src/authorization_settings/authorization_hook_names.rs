@@ -25,7 +25,7 @@ pub(crate) fn read_authorization_hook_names(
         Err(error) => return Ok(AuthorizationHookNames::Unreadable(ReadError::new(&path, &error))),
     };
     let name = flags.config_file.to_string_lossy();
-    let source = Source { name: &name, bytes: &bytes };
+    let source = Source { name: &name, file_bytes: &bytes };
     if !authorization_hooks::is_hook_configuration(&source) {
         return Ok(AuthorizationHookNames::DefaultName);
     }

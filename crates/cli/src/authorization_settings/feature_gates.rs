@@ -29,7 +29,7 @@ pub(crate) enum FeatureGatesError {
         go_compat::quote(.value)
     )]
     InvalidValue { gate: String, value: String },
-    #[error("unrecognized feature gate: {gate}{}", describe_nearest_gate(.gate))]
+    #[error("unrecognized feature gate: {gate}{}", nearest_gate_hint(.gate))]
     Unrecognized { gate: String },
 }
 
@@ -59,7 +59,7 @@ impl FromStr for FeatureGates {
 }
 
 /// Returns a hint if the name of an existing gate is similar, otherwise an empty text.
-fn describe_nearest_gate(gate: &str) -> String {
+fn nearest_gate_hint(gate: &str) -> String {
     let nearest = field_errors::nearest_word(gate, [STRUCTURED]);
     nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
 }

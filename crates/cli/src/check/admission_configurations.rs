@@ -19,7 +19,7 @@ pub(super) struct AdmissionConfigurations {
 impl AdmissionConfigurations {
     /// Checks the configurations of a file, adds the findings to `file`, and keeps the valid
     /// configurations.
-    pub(super) fn check_and_keep(
+    pub(super) fn check_and_keep_configurations(
         &mut self,
         object: Vec<UnstructuredObject>,
         file: &mut FileFindings,
@@ -29,7 +29,10 @@ impl AdmissionConfigurations {
             match validate_configuration(object, NewOrStored::New) {
                 Ok(configuration) => {
                     for warning in &configuration.warnings {
-                        add_warning(file, warning_finding(&configuration.manifest_object, warning));
+                        add_warning(
+                            file,
+                            finding_from_warning(&configuration.manifest_object, warning),
+                        );
                     }
                     self.valid_configurations.push(configuration);
                 }
@@ -40,7 +43,7 @@ impl AdmissionConfigurations {
             }
         }
         if file.errors.len() > n_before && n_before > 0 {
-            // The file already has errors of other objects.
+            // The file may already have errors of other objects, so the errors are sorted again.
             file.errors.sort_by_key(|error| error.source_position);
         }
     }
@@ -52,7 +55,7 @@ impl AdmissionConfigurations {
             .iter()
             .map(|configuration| &configuration.manifest_object)
             .collect();
-        manifests::find_duplicate_unstructured(&object)
+        manifests::find_duplicate_unstructured_objects(&object)
     }
 }
 
@@ -65,13 +68,13 @@ pub(super) fn initializer_order_findings(
         found.reference_warnings.iter().take(WARNINGS_MAX).filter_map(|(position, warning)| {
             let ValidConfiguration { manifest_object: object, .. } =
                 configurations.valid_configurations.get(*position)?;
-            Some((&*object.file, warning_finding(object, warning)))
+            Some((&*object.file_name, finding_from_warning(object, warning)))
         });
     let warnings = warnings.collect();
     (found.cycle_errors, warnings)
 }
 
-fn warning_finding(object: &UnstructuredObject, warning: &ConfigurationWarning) -> Finding {
+fn finding_from_warning(object: &UnstructuredObject, warning: &ConfigurationWarning) -> Finding {
     Finding {
         rule: FindingRule::rule_for_admission_warning(warning.warning_kind),
         field: object.path_in_file(&warning.path),

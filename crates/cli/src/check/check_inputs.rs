@@ -14,12 +14,13 @@ use manifests::abac;
 use manifests::{DuplicateObjects, ManifestObject, ReadOptions, UnstructuredObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
-use super::check_webhook_connection;
+use super::check_webhook_connection_files;
+use super::cluster_manifests::{self, ClusterManifests};
 use super::finding::{
     CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding, is_missing_file_fault,
 };
 use super::read_input::{CheckInput, InputContent};
-use crate::file_kinds::describe_known_kinds;
+use crate::file_kinds::describe_known_file_kinds;
 
 /// The flags that apply to all inputs.
 pub(super) struct CheckOptions<'a> {
@@ -36,22 +37,40 @@ pub(super) struct CheckOptions<'a> {
     pub(super) namespace: Option<&'a str>,
 }
 
-/// Reads and checks all inputs.
+/// Reads and checks all inputs. The objects of a cluster complete those of files; without files they are checked
+/// themselves.
 pub(super) fn check_inputs(
     inputs: &[CheckInput],
     stdin: &mut dyn Read,
     options: &CheckOptions<'_>,
+    cluster: Option<&ClusterManifests>,
 ) -> Vec<CheckedFile> {
     let mut gathered = CrossFileObjects::default();
     let mut checked: Vec<CheckedFile> =
         inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
-    check_across_files(&mut checked, &gathered, options.has_bootstrap_policy);
+    let stored_roles = match cluster {
+        None if options.has_bootstrap_policy => StoredRoles::Defaults,
+        None => StoredRoles::None,
+        Some(cluster) => {
+            let stored = cluster.check(options, &mut gathered);
+            if inputs.is_empty() {
+                checked = stored;
+            }
+            if cluster.is_partial { StoredRoles::SomeUnknown } else { StoredRoles::None }
+        }
+    };
+    check_across_files(&mut checked, &gathered, stored_roles);
+    if inputs.is_empty() {
+        checked = cluster_manifests::summarize(checked);
+    }
     if options.checks_referenced_files {
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
         let named =
-            gathered.authorization_webhook_kubeconfigs.iter().filter(|path| !is_input(path));
+            gathered.authorization_webhook_kubeconfig_paths.iter().filter(|path| !is_input(path));
         checked.extend(
-            named.filter_map(|path| check_webhook_connection::check_referenced_kubeconfig(path)),
+            named.filter_map(|path| {
+                check_webhook_connection_files::check_referenced_kubeconfig(path)
+            }),
         );
     }
     for checked in &mut checked {
@@ -65,13 +84,23 @@ pub(super) fn check_inputs(
     checked
 }
 
+/// The roles that exist beside those that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StoredRoles {
+    None,
+    /// The default roles of Kubernetes.
+    Defaults,
+    /// Roles of a cluster that could not be read.
+    SomeUnknown,
+}
+
 /// Objects and file names that are checked after all inputs are read.
 #[derive(Default)]
-struct CrossFileObjects {
-    authorization_objects: Vec<ManifestObject>,
+pub(super) struct CrossFileObjects {
+    pub(super) authorization_objects: Vec<ManifestObject>,
     admission_configurations: AdmissionConfigurations,
     /// The connection files of webhooks.
-    authorization_webhook_kubeconfigs: BTreeSet<PathBuf>,
+    authorization_webhook_kubeconfig_paths: BTreeSet<PathBuf>,
 }
 
 fn check_input(
@@ -84,7 +113,7 @@ fn check_input(
     let outcome = match input.read(stdin, options.kind) {
         Err(error) => CheckOutcome::Unreadable { message: error.to_string() },
         Ok(InputContent { content_bytes: bytes, kind }) => {
-            let source = Source { name: &name, bytes: &bytes };
+            let source = Source { name: &name, file_bytes: &bytes };
             let path = input.path().filter(|_| options.checks_referenced_files);
             // Without content the program that should have written to the pipe has failed.
             let is_failed_pipe = input.is_stdin() && bytes.is_empty();
@@ -92,20 +121,20 @@ fn check_input(
                 (Some(FileKind::Manifest), _) => check_manifest(&source, options, gathered),
                 (Some(FileKind::AbacPolicy), _) => check_abac_policies(&source),
                 (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
-                    check_webhook_connection::check_webhook_connection_file(&source, path)
+                    check_webhook_connection_files::check_webhook_connection_file(&source, path)
                 }
                 (Some(FileKind::HookConfiguration), None) => check_authorization_hook_file(&source),
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
                 (None, _)
                     if !is_failed_pipe
                         && bytes.len() <= DOCUMENT_BYTES_MAX
-                        && manifests::read(&source).is_without_objects =>
+                        && manifests::read(&source).has_no_objects =>
                 {
-                    findings_without_objects()
+                    empty_file_findings()
                 }
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
-                    let named = &mut gathered.authorization_webhook_kubeconfigs;
+                    let named = &mut gathered.authorization_webhook_kubeconfig_paths;
                     check_authorization_configuration(&source, &options.load_options, named)
                 }
             };
@@ -121,7 +150,7 @@ fn check_input(
 /// Decodes the text that positions refer to. It does not copy valid UTF-8, because the file may be large.
 fn decode_text(name: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
-        .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
+        .unwrap_or_else(|error| Source { name, file_bytes: error.as_bytes() }.text().into_owned())
 }
 
 fn check_authorization_configuration(
@@ -133,7 +162,7 @@ fn check_authorization_configuration(
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.configuration {
         Ok(configuration) => {
-            named.extend(authorization_webhook_kubeconfigs(&configuration));
+            named.extend(authorization_webhook_kubeconfig_paths(&configuration));
             let names = configuration.authorizers().iter().map(AuthorizerConfiguration::name);
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
@@ -142,7 +171,7 @@ fn check_authorization_configuration(
         }
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
-            let errors = configuration_error_findings(error, source.bytes.is_empty());
+            let errors = configuration_error_findings(error, source.file_bytes.is_empty());
             FileFindings {
                 kubernetes_error_message: kubernetes_message,
                 errors,
@@ -154,7 +183,7 @@ fn check_authorization_configuration(
 }
 
 /// Returns the paths of the connection files of all webhooks.
-fn authorization_webhook_kubeconfigs(configuration: &Configuration) -> Vec<PathBuf> {
+fn authorization_webhook_kubeconfig_paths(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &AuthorizerConfiguration| match authorizer {
         AuthorizerConfiguration::Webhook(webhook) => {
             match &webhook.webhook_settings.connection_info {
@@ -182,7 +211,7 @@ fn configuration_error_findings(error: LoadError, is_empty: bool) -> Vec<Finding
         diagnostics.into_iter().map(finding_with_missing_file_hint).collect();
     if let [only] = findings.as_mut_slice() {
         if names_no_kind {
-            only.add_hint(&format!("known kinds: {}", describe_known_kinds()));
+            only.add_hint(&format!("known kinds: {}", describe_known_file_kinds()));
         } else if is_empty {
             only.add_hint("the input is empty");
         }
@@ -264,7 +293,7 @@ fn check_authorization_hook_file(source: &Source<'_>) -> FileFindings {
 
 /// Decodes a kubeconfig without checking the files that it names.
 fn check_kubeconfig(source: &Source<'_>) -> FileFindings {
-    match kubeconfig::decode(source) {
+    match kubeconfig::decode_kubeconfig(source) {
         Ok(decoded) => FileFindings {
             content_summary: Some(ContentSummary::Kubeconfig),
             warnings: decoded.warnings.into_iter().map(Finding::from).collect(),
@@ -283,25 +312,25 @@ fn check_kubeconfig(source: &Source<'_>) -> FileFindings {
 }
 
 /// The findings of a file that contains nothing to check.
-fn findings_without_objects() -> FileFindings {
+fn empty_file_findings() -> FileFindings {
     FileFindings { content_summary: Some(ContentSummary::NoObjects), ..FileFindings::default() }
 }
 
-fn check_manifest(
+pub(super) fn check_manifest(
     source: &Source<'_>,
     options: &CheckOptions<'_>,
     gathered: &mut CrossFileObjects,
 ) -> FileFindings {
     let read_options = ReadOptions {
-        kind_handler: &crate::admission_validation::select_admission_kind,
+        kind_handler: &crate::admission_validation::decide_admission_kind_handling,
         default_namespace: options.namespace,
     };
-    let read = manifests::read_with_options(source, read_options);
-    if read.is_without_objects {
-        return findings_without_objects();
+    let read = manifests::read_manifests_with_options(source, read_options);
+    if read.has_no_objects {
+        return empty_file_findings();
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let kinds = read.objects.iter().map(|found| found.object.kind_name());
+    let kinds = read.objects.iter().map(|found| found.authorizer_object.kind_name());
     for kind in kinds.chain(read.unstructured_objects.iter().map(UnstructuredObject::kind_name)) {
         *counts.entry(kind.to_owned()).or_default() += 1;
     }
@@ -312,7 +341,9 @@ fn check_manifest(
         n_omitted_warnings: read.n_warnings_dropped,
         ..FileFindings::default()
     };
-    gathered.admission_configurations.check_and_keep(read.unstructured_objects, &mut file);
+    gathered
+        .admission_configurations
+        .check_and_keep_configurations(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_unused_objects) = (counts.into_iter().collect(), read.n_unused_objects);
         file.content_summary = Some(ContentSummary::Manifest { kinds, n_unused_objects });
@@ -321,11 +352,11 @@ fn check_manifest(
 }
 
 /// Checks references between files. If any file has an error it skips the check for missing roles,
-/// because a role in that file may not have been read.
+/// because a role in that file may not have been read. The same holds for a cluster that is read in part.
 fn check_across_files(
     checked: &mut [CheckedFile],
     gathered: &CrossFileObjects,
-    has_bootstrap_policy: bool,
+    stored_roles: StoredRoles,
 ) {
     let is_clean = checked.iter().all(|checked| match &checked.check_outcome {
         CheckOutcome::Unreadable { .. } => false,
@@ -350,20 +381,21 @@ fn check_across_files(
     warnings.extend(duplicate_configurations.warnings);
     faults.extend(cycles);
     for warning in warnings {
-        if let Some(file) = files.get_mut(warning.file.as_str()) {
+        if let Some(file) = files.get_mut(warning.file_name.as_str()) {
             file.warnings.push(warning.into());
         }
     }
     for fault in faults {
-        if let Some(file) = files.get_mut(fault.file.as_str()) {
+        if let Some(file) = files.get_mut(fault.file_name.as_str()) {
             file.errors.push(fault.into());
         }
     }
-    if !is_clean {
+    if !is_clean || stored_roles == StoredRoles::SomeUnknown {
         return;
     }
-    for warning in manifests::lint_role_references(objects, has_bootstrap_policy) {
-        if let Some(file) = files.get_mut(warning.file.as_str()) {
+    let has_default_roles = stored_roles == StoredRoles::Defaults;
+    for warning in manifests::lint_role_references(objects, has_default_roles) {
+        if let Some(file) = files.get_mut(warning.file_name.as_str()) {
             file.warnings.push(warning.into());
         }
     }

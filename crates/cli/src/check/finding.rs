@@ -85,7 +85,7 @@ impl FileFindings {
 
 impl ContentSummary {
     /// Returns the kind in JSON output, which is a value of `--kind`; `None` for a file without objects.
-    pub(super) fn kind_name(&self) -> Option<&'static str> {
+    pub(super) fn file_kind_name(&self) -> Option<&'static str> {
         match self {
             Self::Configuration { .. } => Some("AuthorizationConfiguration"),
             Self::Manifest { .. } => Some("manifest"),

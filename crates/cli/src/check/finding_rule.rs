@@ -49,7 +49,7 @@ impl FindingRule {
                 "The configuration is valid, but not for this server.",
                 "Change the configuration as the message says. The server refuses to start with it.",
             ),
-            Fault::Field(error) => describe_field_error(error.kind),
+            Fault::Field(error) => field_error_summary_and_advice(error.kind),
         };
         Self {
             id: fault.type_name(),
@@ -61,7 +61,7 @@ impl FindingRule {
 
     /// Returns the class of a warning about an admission configuration.
     pub(super) fn rule_for_admission_warning(cause: WarningKind) -> Self {
-        let (summary, help) = describe_admission_warning(cause);
+        let (summary, help) = admission_warning_summary_and_advice(cause);
         Self {
             id: cause.name(),
             rule_summary: summary,
@@ -71,7 +71,7 @@ impl FindingRule {
     }
 
     pub(super) fn rule_for_warning(code: WarningCode) -> Self {
-        let (summary, help) = describe_warning(code);
+        let (summary, help) = warning_summary_and_advice(code);
         Self {
             id: code.name(),
             rule_summary: summary,
@@ -81,7 +81,7 @@ impl FindingRule {
     }
 }
 
-fn describe_admission_warning(cause: WarningKind) -> (&'static str, &'static str) {
+fn admission_warning_summary_and_advice(cause: WarningKind) -> (&'static str, &'static str) {
     match cause {
         WarningKind::ExcludedResource => (
             "A rule names a review, which hooks never receive.",
@@ -117,7 +117,7 @@ fn describe_admission_warning(cause: WarningKind) -> (&'static str, &'static str
     }
 }
 
-fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
+fn warning_summary_and_advice(code: WarningCode) -> (&'static str, &'static str) {
     match code {
         WarningCode::KubeConfigAlias => (
             "The connection type has the name of an early proposal.",
@@ -242,7 +242,7 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
     }
 }
 
-fn describe_field_error(kind: FieldErrorKind) -> (&'static str, &'static str) {
+fn field_error_summary_and_advice(kind: FieldErrorKind) -> (&'static str, &'static str) {
     match kind {
         FieldErrorKind::Required => ("A value is missing.", "Set the field."),
         FieldErrorKind::Invalid => {

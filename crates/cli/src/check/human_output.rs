@@ -185,7 +185,7 @@ fn describe_file_result(file: &FileFindings) -> String {
 }
 
 fn describe_content_summary(summary: &ContentSummary) -> String {
-    let kind_name = summary.kind_name().unwrap_or_default();
+    let kind_name = summary.file_kind_name().unwrap_or_default();
     match summary {
         ContentSummary::Configuration { api_version, authorizers } => {
             let version = api_version.map(|version| format!(" {version}")).unwrap_or_default();

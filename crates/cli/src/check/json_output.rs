@@ -91,7 +91,7 @@ fn file_result_json(CheckedFile { name, check_outcome: outcome }: &CheckedFile) 
     let mut file = json!({
         "file": name,
         "valid": is_valid,
-        "kind": summary.and_then(ContentSummary::kind_name),
+        "kind": summary.and_then(ContentSummary::file_kind_name),
         "apiVersion": api_version,
         "authorizers": authorizers,
         "objects": objects,
@@ -120,7 +120,7 @@ fn unreadable_file_json(name: &str, message: &str) -> Value {
 }
 
 fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
-    let (end_line, end_column) = end_position(text, finding.source_position);
+    let (end_line, end_column) = end_line_and_column(text, finding.source_position);
     json!({
         "file": name,
         "type": finding.rule.id,
@@ -131,11 +131,11 @@ fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
         "endLine": end_line,
         "endColumn": end_column,
         "hint": finding.hint,
-        "issues": finding.expression_issues.iter().map(issue_json).collect::<Vec<_>>(),
+        "issues": finding.expression_issues.iter().map(expression_issue_json).collect::<Vec<_>>(),
     })
 }
 
-fn issue_json(issue: &ExpressionIssue) -> Value {
+fn expression_issue_json(issue: &ExpressionIssue) -> Value {
     json!({
         "message": issue.message,
         "line": issue.position.line,
@@ -147,8 +147,8 @@ fn issue_json(issue: &ExpressionIssue) -> Value {
 }
 
 /// Returns the line and column after the last character of a position.
-pub(super) fn end_position(text: &str, position: SourcePosition) -> (usize, usize) {
-    let covered = text.get(position.start..position.end).unwrap_or_default();
+pub(super) fn end_line_and_column(text: &str, position: SourcePosition) -> (usize, usize) {
+    let covered = text.get(position.start..position.end_offset).unwrap_or_default();
     let lines = super::source_excerpt::line_ranges(covered);
     let last = lines.last().cloned().unwrap_or_default();
     let width = covered.get(last).unwrap_or_default().chars().count();
@@ -172,8 +172,8 @@ mod tests {
             (4, 10, 2, 1, (3, 2)),
             (9, 99, 3, 1, (3, 1)),
         ] {
-            let position = SourcePosition { line, column, start, end: end_at };
-            assert_eq!(end_position(text, position), want, "{start}..{end_at}");
+            let position = SourcePosition { line, column, start, end_offset: end_at };
+            assert_eq!(end_line_and_column(text, position), want, "{start}..{end_at}");
         }
     }
 }

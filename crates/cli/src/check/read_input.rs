@@ -89,9 +89,9 @@ impl CheckInput {
     ) -> Result<InputContent, ReadInputError> {
         match self {
             Self::File(path) => File::open(path)
-                .and_then(|mut file| read_and_detect_kind(&mut file, kind))
+                .and_then(|mut file| read_and_detect_file_kind(&mut file, kind))
                 .map_err(|error| ReadError::new(path, &error).into()),
-            Self::Stdin { name } => read_and_detect_kind(stdin, kind).map_err(|error| {
+            Self::Stdin { name } => read_and_detect_file_kind(stdin, kind).map_err(|error| {
                 ReadInputError::Stdin { name: name.clone(), message: error.to_string() }
             }),
             Self::UnreadableDirectory { message, .. } => {
@@ -101,17 +101,25 @@ impl CheckInput {
     }
 }
 
-fn read_and_detect_kind(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<InputContent> {
+fn read_and_detect_file_kind(
+    reader: &mut dyn Read,
+    kind: Option<FileKind>,
+) -> io::Result<InputContent> {
     let mut bytes = Vec::new();
-    read_more_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
-    let kind = kind.or_else(|| FileKind::detect_file_kind(&Source { name: "", bytes: &bytes }));
+    read_until_n_bytes(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
+    let kind =
+        kind.or_else(|| FileKind::detect_file_kind(&Source { name: "", file_bytes: &bytes }));
     let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::file_bytes_max);
-    read_more_up_to(reader, &mut bytes, bytes_max + 1)?;
+    read_until_n_bytes(reader, &mut bytes, bytes_max + 1)?;
     Ok(InputContent { content_bytes: bytes, kind })
 }
 
 /// Reads until `bytes` has `n_bytes` bytes, or until the end.
-fn read_more_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
+fn read_until_n_bytes(
+    reader: &mut dyn Read,
+    bytes: &mut Vec<u8>,
+    n_bytes: usize,
+) -> io::Result<()> {
     let rest = n_bytes.saturating_sub(bytes.len());
     reader.take(u64::try_from(rest).unwrap_or(u64::MAX)).read_to_end(bytes)?;
     Ok(())

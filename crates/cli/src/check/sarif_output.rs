@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::finding::{CheckOutcome, CheckedFile, FileFindings, Finding};
 use super::finding_rule::{FindingRule, Severity};
 use super::human_output::shorten_message;
-use super::json_output::end_position;
+use super::json_output::end_line_and_column;
 use crate::output_helpers::write_pretty_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -32,7 +32,7 @@ fn build_sarif_log(checked: &[CheckedFile]) -> Value {
     for CheckedFile { name, check_outcome: outcome } in checked {
         match outcome {
             CheckOutcome::Unreadable { message } => {
-                notifications.push(unreadable_notification(name, message))
+                notifications.push(unreadable_file_notification(name, message))
             }
             CheckOutcome::Read(file) => {
                 for (severity, finding) in findings_with_severity(file) {
@@ -58,7 +58,7 @@ fn build_sarif_log(checked: &[CheckedFile]) -> Value {
             "tool": { "driver": {
                 "name": "portcullis",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules.into_iter().map(rule_json).collect::<Vec<_>>(),
+                "rules": rules.into_iter().map(sarif_rule_json).collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",
             "invocations": [{
@@ -83,7 +83,7 @@ fn find_or_add_rule(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
     })
 }
 
-fn rule_json(rule: FindingRule) -> Value {
+fn sarif_rule_json(rule: FindingRule) -> Value {
     json!({
         "id": rule.id,
         "shortDescription": { "text": rule.rule_summary },
@@ -138,7 +138,7 @@ fn finding_json(
 /// it begins.
 fn sarif_region_json(text: &str, position: SourcePosition) -> Value {
     let mut region = json!({ "startLine": position.line, "startColumn": position.column });
-    let (line, column) = end_position(text, position);
+    let (line, column) = end_line_and_column(text, position);
     if (line, column) != (position.line, position.column) {
         region["endLine"] = json!(line);
         region["endColumn"] = json!(column);
@@ -146,7 +146,7 @@ fn sarif_region_json(text: &str, position: SourcePosition) -> Value {
     region
 }
 
-fn unreadable_notification(name: &str, message: &str) -> Value {
+fn unreadable_file_notification(name: &str, message: &str) -> Value {
     json!({
         "level": "error",
         "message": { "text": message },

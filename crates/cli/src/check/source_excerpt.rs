@@ -70,7 +70,7 @@ pub(super) fn extract_excerpt(
             // The renderer does not accept a position inside of a character.
             excerpt.floor_char_boundary(at)
         };
-        Some(translate(position.start)..translate(position.end))
+        Some(translate(position.start)..translate(position.end_offset))
     };
     let spans = positions.iter().map(span).collect::<Option<_>>()?;
     Some(SourceExcerpt {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn position(line: usize, start: usize, end: usize) -> SourcePosition {
-        SourcePosition { line, column: 1, start, end }
+        SourcePosition { line, column: 1, start, end_offset: end }
     }
 
     fn excerpt_of(text: &str, positions: &[SourcePosition]) -> Option<SourceExcerpt> {

@@ -22,7 +22,7 @@ fn check_bytes(bytes: &[u8]) -> CheckedFile {
         namespace: None,
     };
     let input = CheckInput::Stdin { name: "in\u{1b}put.yaml".to_owned() };
-    let mut checked = check_inputs(&[input], &mut &bytes[..], &options);
+    let mut checked = check_inputs(&[input], &mut &bytes[..], &options, None);
     assert_eq!(checked.len(), 1);
     checked.remove(0)
 }

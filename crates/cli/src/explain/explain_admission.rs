@@ -121,7 +121,7 @@ pub(super) fn run(
                 Ok(write) => write,
                 Err(error) => {
                     worst = worst.max(Exit::Unreadable);
-                    LoadFailure::from_problem(problem_at_object(new, &error.to_string()))
+                    LoadFailure::from_problem(file_problem_at_object(new, &error.to_string()))
                         .print_errors(err, colour_of_errors)?;
                     continue;
                 }
@@ -191,12 +191,12 @@ fn load_admission_inputs(
     let input = |path| InputPath {
         path,
         is_recursive: true,
-        exclude_patterns: &args.policy_flags.filename_flags.exclude_patterns,
+        exclude_patterns: &args.answer_flags.policy_flags.filename_flags.exclude_patterns,
     };
     let new_files: Vec<InputPath<'_>> = files.iter().map(|path| input(path)).collect();
     let old_files: Vec<InputPath<'_>> =
         flags.old_objects_file.iter().map(|path| input(path)).collect();
-    let object_files = args.policy_flags.object_paths();
+    let object_files = args.answer_flags.policy_flags.object_input_paths();
     let all = new_files.iter().chain(&old_files).chain(&object_files);
     if all.filter(|path| path.is_stdin()).count() > 1 {
         return Err(usage_failure("standard input can be read once: name a FILE, or files for -f"));
@@ -205,20 +205,20 @@ fn load_admission_inputs(
     let new = new.map_err(LoadFailure::Files)?;
     let old = read_manifests(&old_files, stdin, None, ObjectSelection::ALL);
     let old = old.map_err(LoadFailure::Files)?;
-    let namespace = args.question_flags.namespace.as_deref();
+    let namespace = args.answer_flags.question_flags.namespace.as_deref();
     let cluster = ManifestCluster::load_from_flags(
-        &args.policy_flags,
-        &args.webhook_call_flags,
+        &args.answer_flags.policy_flags,
+        &args.answer_flags.webhook_call_flags,
         namespace,
         stdin,
     )?;
     let mut resolver = NameResolver::new(&cluster.offline_authorizer, ResourceNameFlags::default());
-    options.user = resolver.resolve_user(&args.question_flags.subject_flags);
+    options.user = resolver.resolve_user(&args.answer_flags.question_flags.subject_flags);
     let mut remarks = new.input_remarks;
     remarks.extend(old.input_remarks);
     remarks.extend_from_slice(cluster.offline_authorizer.input_remarks());
-    remarks.extend(resolver.name_remarks);
-    let (new, old) = (new.kept_objects, old.kept_objects);
+    remarks.extend(resolver.name_resolution_remarks);
+    let (new, old) = (new.selected_objects, old.selected_objects);
     let objects = match options.operation {
         Operation::Update => {
             new.into_iter().map(|new| pair_with_stored_object(new, &old)).collect()
@@ -238,7 +238,7 @@ fn parse_write_options(args: &Args) -> Result<AdmissionWriteOptions, LoadFailure
         (None, Some(_)) => Operation::Update,
         (None, None) => Operation::Create,
     };
-    let subject = &args.question_flags.subject_flags;
+    let subject = &args.answer_flags.question_flags.subject_flags;
     if subject.user.is_none() && subject.groups.is_empty() {
         return Err(usage_failure("--admission needs --as or --as-group"));
     }
@@ -258,8 +258,8 @@ fn parse_write_options(args: &Args) -> Result<AdmissionWriteOptions, LoadFailure
     Ok(AdmissionWriteOptions {
         operation,
         subresource: flags.subresource.clone().unwrap_or_default(),
-        resource: args.question_flags.resource.clone(),
-        namespace: args.question_flags.namespace.clone(),
+        resource: args.answer_flags.question_flags.resource.clone(),
+        namespace: args.answer_flags.question_flags.namespace.clone(),
         is_dry_run: flags.dry_run,
         user: User::default(),
     })
@@ -284,13 +284,13 @@ fn pair_with_stored_object(
         None => {
             let (kind, name) = (new.kind_name(), new.name());
             let message = format!("the file of --old contains no {kind} named `{name}`");
-            Err(LoadFailure::from_problem(problem_at_object(&new, &message)))
+            Err(LoadFailure::from_problem(file_problem_at_object(&new, &message)))
         }
     }
 }
 
-fn problem_at_object(object: &UnstructuredObject, message: &str) -> FileProblem {
+fn file_problem_at_object(object: &UnstructuredObject, message: &str) -> FileProblem {
     let position = object.position();
-    let (file, line, column) = (&object.file, position.line, position.column);
+    let (file, line, column) = (&object.file_name, position.line, position.column);
     FileProblem::Unreadable(format!("{file}:{line}:{column}: {message}"))
 }

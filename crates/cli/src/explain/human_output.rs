@@ -58,13 +58,14 @@ pub(super) fn write_human_explanation(
         hints,
     } = explanation;
     let heading = match (answer.is_allowed(), answer.is_undecided) {
-        (true, _) => style.with_terminal_code("1;32", "ALLOWED"),
-        (false, true) => style.with_terminal_code("1;33", "UNKNOWN"),
-        (false, false) => style.with_terminal_code("1;31", "DENIED"),
+        (true, _) => style.wrap_in_terminal_code("1;32", "ALLOWED"),
+        (false, true) => style.wrap_in_terminal_code("1;33", "UNKNOWN"),
+        (false, false) => style.wrap_in_terminal_code("1;31", "DENIED"),
     };
     writeln!(out, "{heading}  {}", replace_control_characters(&describe_question(question)))?;
     let nodes = trace_tree(trace);
-    let undecided_authorizer = answer.chain_decision.decided_by.filter(|_| answer.is_undecided);
+    let undecided_authorizer =
+        answer.chain_decision.deciding_authorizer_name.filter(|_| answer.is_undecided);
     let mut writer = ExplanationWriter {
         explanation_output: out,
         terminal_style: style,
@@ -81,17 +82,17 @@ pub(super) fn write_human_explanation(
         writer.write_explanation_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
     }
     let out = writer.explanation_output;
-    if trace.n_dropped_entries() > 0 {
-        writeln!(out, "{} more events are not shown", trace.n_dropped_entries())?;
+    if trace.n_dropped_trace_entries() > 0 {
+        writeln!(out, "{} more events are not shown", trace.n_dropped_trace_entries())?;
     }
     let reason = answer.chain_decision.decision.reason.to_string();
-    if answer.chain_decision.decided_by.is_none() {
+    if answer.chain_decision.deciding_authorizer_name.is_none() {
         writeln!(out, "no authorizer has an opinion, so the request is not allowed")?;
     } else if !reason.is_empty() {
         writeln!(
             out,
             "{} {}",
-            style.with_terminal_code("1", "reason:"),
+            style.wrap_in_terminal_code("1", "reason:"),
             replace_control_characters(&reason)
         )?;
     }
@@ -99,7 +100,7 @@ pub(super) fn write_human_explanation(
         writeln!(
             out,
             "{} {}",
-            style.with_terminal_code("1;33", "evaluation error:"),
+            style.wrap_in_terminal_code("1;33", "evaluation error:"),
             replace_control_characters(error)
         )?;
     }
@@ -107,7 +108,7 @@ pub(super) fn write_human_explanation(
         writeln!(
             out,
             "{} {}",
-            style.with_terminal_code("1;36", "hint:"),
+            style.wrap_in_terminal_code("1;36", "hint:"),
             replace_control_characters(hint)
         )?;
     }
@@ -159,13 +160,13 @@ fn select_shown_children<'n, 't>(
     detail: TraceDetail,
 ) -> (Vec<&'n TraceNode<'t>>, usize) {
     let is_asked = |child: &&&TraceNode<'_>| {
-        detail == TraceDetail::All || !is_unused_default_binding(child.event)
+        detail == TraceDetail::All || !is_unused_default_binding(child.trace_event)
     };
     let children: Vec<&TraceNode<'_>> = children.iter().filter(is_asked).copied().collect();
     let mut n_no_opinion = 0;
     let is_shown = |child: &&&TraceNode<'_>| {
         let is_no_opinion =
-            describe_event(child.event, question).verdict_mark == VerdictMark::NoOpinion;
+            describe_event(child.trace_event, question).verdict_mark == VerdictMark::NoOpinion;
         n_no_opinion += usize::from(is_no_opinion);
         !is_no_opinion || n_no_opinion <= NO_OPINION_LINES_MAX
     };
@@ -193,9 +194,10 @@ impl ExplanationWriter<'_> {
     ) -> io::Result<()> {
         let (shown, children) = match describe_authorizer(node, self.undecided_authorizer) {
             Some((shown, children)) => (shown, children),
-            None => {
-                (describe_event(node.event, self.access_question), node.children.iter().collect())
-            }
+            None => (
+                describe_event(node.trace_event, self.access_question),
+                node.child_nodes.iter().collect(),
+            ),
         };
         self.write_explanation_line(&shown, above, is_last)?;
         let above = format!("{above}{}", if is_last { "   " } else { "│  " });

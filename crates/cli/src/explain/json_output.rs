@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use access_reviews::trace_json;
+use access_reviews::trace_to_json;
 use serde_json::Value;
 
 use super::ExplainedDecision;
@@ -20,8 +20,8 @@ pub(super) fn write_json_explanation(
     if explanation.access_answer.is_undecided {
         map.insert("open".to_owned(), true.into());
     }
-    map.insert("trace".to_owned(), trace_json(&explanation.decision_trace));
-    let n_dropped = explanation.decision_trace.n_dropped_entries();
+    map.insert("trace".to_owned(), trace_to_json(&explanation.decision_trace));
+    let n_dropped = explanation.decision_trace.n_dropped_trace_entries();
     if n_dropped > 0 {
         map.insert("droppedEvents".to_owned(), n_dropped.into());
     }

@@ -20,7 +20,7 @@ pub(super) struct TerminalStyle {
 }
 
 impl TerminalStyle {
-    pub(super) fn with_terminal_code(self, code: &str, text: &str) -> String {
+    pub(super) fn wrap_in_terminal_code(self, code: &str, text: &str) -> String {
         if self.is_coloured { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
@@ -34,6 +34,6 @@ impl TerminalStyle {
             VerdictMark::NotAsked => ("2", "· "),
             VerdictMark::None => return String::new(),
         };
-        self.with_terminal_code(code, text)
+        self.wrap_in_terminal_code(code, text)
     }
 }

@@ -7,7 +7,7 @@ use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::Snapshot;
 use document::Source;
 use manifests::abac;
-use manifests::rbac::{RbacObject, decode};
+use manifests::rbac::{RbacObject, decode_object};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ fn rbac_member() -> impl Strategy<Value = ChainMember> {
     proptest::collection::vec(grant(), 0..5).prop_map(|grants| {
         let mut snapshot = Snapshot::default();
         for object in grants.iter().flatten() {
-            match decode(object).unwrap().into_object_unvalidated().unwrap() {
+            match decode_object(object).unwrap().into_object_unvalidated().unwrap() {
                 RbacObject::Role(role) => snapshot.put_role(role),
                 RbacObject::Binding(binding) => snapshot.put_binding(binding),
             }
@@ -93,7 +93,7 @@ fn abac_member() -> impl Strategy<Value = ChainMember> {
     );
     proptest::collection::vec(line, 0..4).prop_map(|lines| {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let source = Source { name: "p", bytes: text.as_bytes() };
+        let source = Source { name: "p", file_bytes: text.as_bytes() };
         let loaded = abac::load_policies(&source, &abac::PolicyLoadOptions::default()).unwrap();
         ChainMember::Abac(Arc::new(loaded.policy_snapshot))
     })
@@ -153,7 +153,7 @@ fn show(answer: &AccessAnswer<'_>) -> String {
 proptest! {
     #[test]
     fn an_explanation_is_the_answer(authorizer in authorizer(), question in question()) {
-        let quiet = authorizer.authorize(&question.attributes(), Recorder::disabled());
+        let quiet = authorizer.authorize(&question.attributes(), Recorder::disabled_recorder());
         let quiet = AccessAnswer::new(&question, quiet);
         let explanation = explain_decision(&authorizer, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.access_answer));
@@ -171,7 +171,7 @@ proptest! {
         };
         prop_assert!(people.starts_with(heading), "{}", people);
         // The tree contains every authorizer and marks the one that decided.
-        for member in authorizer.authorizer_chain().members() {
+        for member in authorizer.authorizer_chain().chain_members() {
             prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
         }
         let marks = people.lines().filter(|line| {
@@ -179,7 +179,7 @@ proptest! {
                 .iter()
                 .any(|mark| line.starts_with(mark))
         });
-        prop_assert_eq!(marks.count(), usize::from(quiet.chain_decision.decided_by.is_some()));
+        prop_assert_eq!(marks.count(), usize::from(quiet.chain_decision.deciding_authorizer_name.is_some()));
     }
 }
 
@@ -195,10 +195,13 @@ fn unknown_events_are_shown_as_they_are() {
         ) -> authz::DecisionFuture<'a> {
             let event = || {
                 authz::TraceEvent::new("moon")
-                    .with_field("phase", "full")
-                    .with_field("isUp", true)
-                    .with_field("days", 3usize)
-                    .with_field("seen\u{1b}", vec!["here".to_owned(), "there\u{9b}".to_owned()])
+                    .with_named_value("phase", "full")
+                    .with_named_value("isUp", true)
+                    .with_named_value("days", 3usize)
+                    .with_named_value(
+                        "seen\u{1b}",
+                        vec!["here".to_owned(), "there\u{9b}".to_owned()],
+                    )
             };
             recorder.record_parent_event(event).record_event(|| authz::TraceEvent::new("tide"));
             Box::pin(std::future::ready(authz::Decision::deny("not tonight")))

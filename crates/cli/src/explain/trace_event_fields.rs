@@ -4,7 +4,7 @@ use authz::{TraceEvent, Value};
 
 /// Returns a field of an event.
 pub(super) fn event_field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e Value> {
-    event.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    event.named_values.iter().find(|(own, _)| own == name).map(|(_, value)| value)
 }
 
 /// Returns a field that is a text.
@@ -45,9 +45,11 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_name_and_type() {
-        let event =
-            TraceEvent::new("x").with_field("t", "a").with_field("b", true).with_field("n", 7usize);
-        let event = event.with_field("l", vec!["q".to_owned()]);
+        let event = TraceEvent::new("x")
+            .with_named_value("t", "a")
+            .with_named_value("b", true)
+            .with_named_value("n", 7usize);
+        let event = event.with_named_value("l", vec!["q".to_owned()]);
         assert_eq!(
             (event_text_field(&event, "t"), event_text_field(&event, "b")),
             (Some("a"), None)

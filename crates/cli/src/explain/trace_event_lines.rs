@@ -43,10 +43,11 @@ pub(super) fn describe_authorizer<'n, 't>(
     node: &'n TraceNode<'t>,
     undecided_authorizer: Option<&str>,
 ) -> Option<(ExplanationLine, Vec<&'n TraceNode<'t>>)> {
-    let name = event_text_field(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
+    let name = event_text_field(node.trace_event, "name")
+        .filter(|_| node.trace_event.kind == "authorizer")?;
     let (verdicts, others): (Vec<_>, Vec<_>) =
-        node.children.iter().partition(|child| child.event.kind == "verdict");
-    let verdict = verdicts.first().map(|child| child.event);
+        node.child_nodes.iter().partition(|child| child.trace_event.kind == "verdict");
+    let verdict = verdicts.first().map(|child| child.trace_event);
     let verdict_text = |what: &str| {
         verdict.and_then(|verdict| event_text_field(verdict, what)).unwrap_or_default()
     };
@@ -79,10 +80,12 @@ pub(super) fn describe_authorizer<'n, 't>(
 pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) -> ExplanationLine {
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
-        "nearMiss" => describe_near_miss(event, question),
-        "rule" if event_integer_field(event, "line").is_some() => Some(describe_policy_line(event)),
+        "nearMiss" => describe_near_miss_event(event, question),
+        "rule" if event_integer_field(event, "line").is_some() => {
+            Some(describe_abac_policy_line(event))
+        }
         "rule" => Some(describe_node_rule(event)),
-        "node" => Some(describe_node(event)),
+        "node" => Some(describe_node_event(event)),
         "path" => Some(ExplanationLine::new(
             VerdictMark::Allow,
             event_list_field(event, "vertices").join(" → "),
@@ -112,7 +115,7 @@ pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) 
 /// Describes an event of an unknown kind: its kind and all its fields.
 fn describe_unknown_event(event: &TraceEvent) -> String {
     let mut shown = event.kind.to_string();
-    for (name, value) in &event.fields {
+    for (name, value) in &event.named_values {
         let value = match value {
             Value::Bool(truth) => truth.to_string(),
             Value::Integer(number) => number.to_string(),
@@ -160,7 +163,7 @@ fn rule_number_prefix(event: &TraceEvent) -> String {
     }
 }
 
-fn describe_near_miss(
+fn describe_near_miss_event(
     event: &TraceEvent,
     question: &AccessQuestion<'_>,
 ) -> Option<ExplanationLine> {
@@ -239,7 +242,7 @@ fn describe_condition(event: &TraceEvent) -> Option<ExplanationLine> {
     })
 }
 
-fn describe_policy_line(event: &TraceEvent) -> ExplanationLine {
+fn describe_abac_policy_line(event: &TraceEvent) -> ExplanationLine {
     let line = event_integer_field(event, "line").unwrap_or_default();
     let mut parts = Vec::new();
     for name in ["user", "group", "namespace", "resource", "apiGroup", "nonResourcePath"] {
@@ -278,7 +281,7 @@ fn describe_node_rule(event: &TraceEvent) -> ExplanationLine {
     }
 }
 
-fn describe_node(event: &TraceEvent) -> ExplanationLine {
+fn describe_node_event(event: &TraceEvent) -> ExplanationLine {
     let shown = match (event_text_field(event, "name"), event_text_field(event, "missing")) {
         (Some(name), _) => format!("is node {name}"),
         (None, Some(missing)) => {

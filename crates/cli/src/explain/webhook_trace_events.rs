@@ -55,27 +55,33 @@ mod tests {
     use super::*;
 
     fn event(cache: &str) -> TraceEvent {
-        TraceEvent::new("webhook").with_field("cache", cache)
+        TraceEvent::new("webhook").with_named_value("cache", cache)
     }
 
     #[test]
     fn a_call_is_described_with_all_known_fields() {
-        let called = event("miss").with_field("joined", false).with_field("attempts", 1i64);
-        let called = called.with_field("tookMicros", 1_250i64);
-        let refused = |why: &str| event("miss").with_field("called", false).with_field("why", why);
+        let called =
+            event("miss").with_named_value("joined", false).with_named_value("attempts", 1i64);
+        let called = called.with_named_value("tookMicros", 1_250i64);
+        let refused = |why: &str| {
+            event("miss").with_named_value("called", false).with_named_value("why", why)
+        };
         for (event, want) in [
             (event("hit"), "not called, because its answer is cached"),
             (
-                TraceEvent::new("webhook").with_field("skipped", true),
+                TraceEvent::new("webhook").with_named_value("skipped", true),
                 "not called, because a match condition is false",
             ),
-            (called.clone().with_field("status", 200i64), "called, took 1.25ms, HTTP status 200"),
             (
-                called.with_field("error", "no"),
+                called.clone().with_named_value("status", 200i64),
+                "called, took 1.25ms, HTTP status 200",
+            ),
+            (
+                called.with_named_value("error", "no"),
                 "called, took 1.25ms, failed; its failurePolicy decides",
             ),
             (
-                event("miss").with_field("joined", true).with_field("attempts", 5i64),
+                event("miss").with_named_value("joined", true).with_named_value("attempts", 5i64),
                 "joined the call of another request, 5 attempts",
             ),
             (

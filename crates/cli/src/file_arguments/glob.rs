@@ -39,7 +39,9 @@ impl Glob {
             })
             .collect();
         match (self.matches_at_any_depth, self.pattern_segments.first(), names.last()) {
-            (true, Some(pattern), Some(name)) => matches_name(pattern.as_bytes(), name.as_bytes()),
+            (true, Some(pattern), Some(name)) => {
+                matches_segment(pattern.as_bytes(), name.as_bytes())
+            }
             (true, _, _) => false,
             (false, _, _) => matches_segments(&self.pattern_segments, &names),
         }
@@ -54,7 +56,7 @@ fn matches_segments(pattern: &[String], names: &[String]) -> bool {
         }
         Some((first, rest)) => match names.split_first() {
             Some((name, names)) => {
-                matches_name(first.as_bytes(), name.as_bytes()) && matches_segments(rest, names)
+                matches_segment(first.as_bytes(), name.as_bytes()) && matches_segments(rest, names)
             }
             None => false,
         },
@@ -63,7 +65,7 @@ fn matches_segments(pattern: &[String], names: &[String]) -> bool {
 
 /// Matches one name in time proportional to the product of the lengths: after a mismatch only the last `*` takes
 /// one more character.
-fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
+fn matches_segment(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut last_star = None;
     while let Some(byte) = name.get(n) {

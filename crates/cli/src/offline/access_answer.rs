@@ -52,7 +52,8 @@ impl<'c> AccessAnswer<'c> {
         };
         let reason = self.chain_decision.decision.reason.to_string();
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        let decided_by = self.chain_decision.decided_by.map(|name| format!("decided by {name}"));
+        let decided_by =
+            self.chain_decision.deciding_authorizer_name.map(|name| format!("decided by {name}"));
         let why = [reason.or(decided_by), self.evaluation_error.clone()];
         let why: Vec<String> = why.into_iter().flatten().collect();
         match why.as_slice() {
@@ -73,7 +74,7 @@ impl<'c> AccessAnswer<'c> {
         let texts = [
             (&b",\"reason\":"[..], Some(reason.as_str()).filter(|reason| !reason.is_empty())),
             (b",\"evaluationError\":", self.evaluation_error.as_deref()),
-            (b",\"decidedBy\":", self.chain_decision.decided_by),
+            (b",\"decidedBy\":", self.chain_decision.deciding_authorizer_name),
         ];
         for (name, text) in texts {
             if let Some(text) = text {
@@ -96,7 +97,7 @@ impl<'c> AccessAnswer<'c> {
         let texts = [
             ("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty())),
             ("evaluationError", self.evaluation_error.as_deref()),
-            ("decidedBy", self.chain_decision.decided_by),
+            ("decidedBy", self.chain_decision.deciding_authorizer_name),
         ];
         for (name, text) in texts {
             if let Some(text) = text {

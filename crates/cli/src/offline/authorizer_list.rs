@@ -82,7 +82,7 @@ fn load_configuration_file(
     let bytes =
         document::read_file(path).map_err(|error| FileProblem::Unreadable(error.to_string()))?;
     let name = path.to_string_lossy();
-    let source = Source { name: &name, bytes: &bytes };
+    let source = Source { name: &name, file_bytes: &bytes };
     let stat_file = match files {
         ConnectionFileRequirement::Required => &authorization_config::stat_file,
         ConnectionFileRequirement::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
@@ -137,7 +137,7 @@ fn load_abac_policies(
     let bytes = read_file_up_to(path, abac::POLICY_FILE_BYTES_MAX)
         .map_err(|error| FileProblem::Unreadable(ReadError::new(path, &error).to_string()))?;
     let name = path.to_string_lossy();
-    let source = Source { name: &name, bytes: &bytes };
+    let source = Source { name: &name, file_bytes: &bytes };
     let loaded = abac::load_policies(&source, options);
     loaded.map_err(|error| FileProblem::from_errors(&source, vec![*error.diagnostic]))
 }

@@ -63,7 +63,7 @@ fn build_webhooks_from_config_file(
     let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
     let origin =
         ConfigOrigin { source: ConfigSource::File(path.to_owned()), hash: None, policy_file: None };
-    Ok(builder.build(&configuration, origin, None)?)
+    Ok(builder.build_next_generation(&configuration, origin, None)?)
 }
 
 /// Refuses to resolve Services, because only the server of a cluster knows their endpoints.

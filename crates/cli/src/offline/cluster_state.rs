@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use api_resources::{DiscoveredNames, ResourceNameTable};
 use cluster_client::{
     ClusterClient, ClusterError, DiscoveredResource, Discovery, ListRevision, ListedObjects,
-    ObjectList, list_objects,
+    ObjectConversionFn, ObjectList, list_objects,
 };
 use kubeconfig::ClusterConnection;
 use manifests::{AuthorizerObject, parse_node_object, rbac};
@@ -56,24 +56,24 @@ const NODE_GRAPH_RESOURCES: [&str; 10] = [
 
 /// Whether a question also needs the pods, volumes and other objects that relate to nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NodeObjects {
+pub(crate) enum NodeObjectsNeed {
     /// The question is about a node, or about something that a node may read for its pods.
     Read,
     /// No node can be part of the answer.
     Skip,
 }
 
-impl NodeObjects {
-    /// Needs pods and volumes if a node asks.
-    pub(crate) fn for_user(name: Option<&str>) -> Self {
+impl NodeObjectsNeed {
+    /// A question of a user needs pods and volumes only if the user is a node.
+    pub(crate) fn needed_for_user(name: Option<&str>) -> Self {
         match name.is_some_and(|name| name.starts_with("system:node:")) {
             true => Self::Read,
             false => Self::Skip,
         }
     }
 
-    /// Needs pods and volumes if nodes read the resource for their pods.
-    pub(crate) fn for_resource(plural_or_kind: &str) -> Self {
+    /// A question about a resource needs pods and volumes only if nodes read the resource for their pods.
+    pub(crate) fn needed_for_resource(plural_or_kind: &str) -> Self {
         let lower = plural_or_kind.to_ascii_lowercase();
         // Singular and short names are not resolved yet, so a common beginning counts.
         let is_graph =
@@ -88,19 +88,20 @@ impl NodeObjects {
 
 /// The state of a cluster, at one revision if the cluster allows it.
 #[derive(Debug)]
-pub(crate) struct ClusterState {
-    pub(crate) client: Arc<ClusterClient>,
-    pub(crate) objects: Vec<AuthorizerObject>,
+pub(crate) struct ClusterState<T> {
+    pub(crate) cluster_client: Arc<ClusterClient>,
+    /// The converted objects of all lists.
+    pub(crate) objects: Vec<T>,
     pub(crate) resource_names: ResourceNameTable,
     /// The namespace of questions that name none.
     pub(crate) namespace: String,
     /// Notes and warnings, for standard error.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) cluster_remarks: Vec<String>,
     /// Whether a part of the policy could not be read, so that more may be allowed than the answer says.
-    pub(crate) is_partial: bool,
+    pub(crate) is_policy_partial: bool,
 }
 
-impl ClusterState {
+impl<T: Send> ClusterState<T> {
     /// Reads discovery, roles, bindings and, if needed, the objects of the node authorizer.
     ///
     /// 1. The first list gives the revision; the others are read at exactly this revision.
@@ -109,25 +110,28 @@ impl ClusterState {
     /// 4. If the user may not list a resource, a remark names the rule that would complete the answer. Roles and bindings
     ///    are then read in the namespace of the question alone.
     ///
+    /// `convert_object` decodes each object; it counts as one that can not be decoded if the result is `None`.
+    ///
     /// # Errors
     /// The cluster can not be reached, or refuses the credentials.
     pub(crate) async fn read(
         connection: ClusterConnection,
         namespace: Option<&str>,
-        node_objects: NodeObjects,
+        node_objects: NodeObjectsNeed,
+        convert_object: ObjectConversionFn<'_, T>,
     ) -> Result<Self, LoadFailure> {
         let context_namespace = match connection.namespace.as_str() {
             "" => DEFAULT_NAMESPACE.to_owned(),
             own => own.to_owned(),
         };
         let mut remarks: Vec<String> = connection
-            .connection
+            .service_connection
             .warnings
             .iter()
             .map(|own| format!("warning: {}", own.message))
             .collect();
         let client = Arc::new(ClusterClient::new(connection));
-        let discovery = Discovery::read(&client).await.map_err(cluster_failure)?;
+        let discovery = Discovery::read(&client).await.map_err(cluster_load_failure)?;
         for group in &discovery.unavailable_groups {
             remarks.push(format!(
                 "note: the server of the group {group} does not describe its resources"
@@ -138,24 +142,25 @@ impl ClusterState {
             let message = format!("`{question_namespace}` is not the name of a namespace");
             return Err(LoadFailure::Usage(vec![message]));
         }
-        let mut reader = ObjectReader {
-            client: &client,
+        let mut reader = ClusterObjectReader {
+            cluster_client: &client,
             discovery: &discovery,
             namespace: &question_namespace,
-            remarks: Vec::new(),
-            is_partial: false,
+            convert_object,
+            cluster_remarks: Vec::new(),
+            is_policy_partial: false,
         };
-        let objects = reader.read_all(node_objects).await.map_err(cluster_failure)?;
-        let is_partial = reader.is_partial;
-        remarks.append(&mut reader.remarks);
+        let objects = reader.read_all_objects(node_objects).await.map_err(cluster_load_failure)?;
+        let is_partial = reader.is_policy_partial;
+        remarks.append(&mut reader.cluster_remarks);
         let resource_names = resource_names(discovery);
         Ok(Self {
-            client,
+            cluster_client: client,
             objects,
             resource_names,
             namespace: context_namespace,
-            remarks,
-            is_partial,
+            cluster_remarks: remarks,
+            is_policy_partial: is_partial,
         })
     }
 }
@@ -173,7 +178,7 @@ fn resource_names(discovery: Discovery) -> ResourceNameTable {
             subresources,
             ..
         } = resource;
-        names.add_discovered(DiscoveredNames {
+        names.add_discovered_resource(DiscoveredNames {
             group,
             plural,
             singular,
@@ -190,7 +195,7 @@ fn resource_names(discovery: Discovery) -> ResourceNameTable {
     names
 }
 
-fn cluster_failure(error: ClusterError) -> LoadFailure {
+fn cluster_load_failure(error: ClusterError) -> LoadFailure {
     match error {
         ClusterError::Connection(cause) => LoadFailure::from_message(format_args!(
             "the kubeconfig describes no usable connection: {cause}"
@@ -200,18 +205,19 @@ fn cluster_failure(error: ClusterError) -> LoadFailure {
 }
 
 /// Reads lists at one revision.
-struct ObjectReader<'r> {
-    client: &'r ClusterClient,
+struct ClusterObjectReader<'r, T> {
+    cluster_client: &'r ClusterClient,
     discovery: &'r Discovery,
     /// The namespace to read if the user may not read all of them.
     namespace: &'r str,
-    remarks: Vec<String>,
-    is_partial: bool,
+    convert_object: ObjectConversionFn<'r, T>,
+    cluster_remarks: Vec<String>,
+    is_policy_partial: bool,
 }
 
 /// The result of one list.
-enum ListResult {
-    Objects(ObjectList<AuthorizerObject>),
+enum ListResult<T> {
+    Objects(ObjectList<T>),
     RevisionGone,
     /// The user may not list the resource.
     Forbidden,
@@ -219,26 +225,31 @@ enum ListResult {
     NoExactRevision,
 }
 
-impl ObjectReader<'_> {
-    async fn read_all(
+impl<T: Send> ClusterObjectReader<'_, T> {
+    async fn read_all_objects(
         &mut self,
-        node_objects: NodeObjects,
-    ) -> Result<Vec<AuthorizerObject>, ClusterError> {
+        node_objects: NodeObjectsNeed,
+    ) -> Result<Vec<T>, ClusterError> {
         for _ in 0..READS_MAX {
-            let n_remarks = self.remarks.len();
-            if let Some(objects) = self.read_at_one_revision(node_objects).await? {
+            let n_remarks = self.cluster_remarks.len();
+            if let Some(objects) = self.read_objects_at_one_revision(node_objects).await? {
                 return Ok(objects);
             }
-            self.remarks.truncate(n_remarks);
-            self.is_partial = false;
+            self.cluster_remarks.truncate(n_remarks);
+            self.is_policy_partial = false;
         }
         let mut objects = Vec::new();
-        for (path, group, plural, is_namespaced) in self.lists(node_objects) {
-            match self.list(&path, &ListRevision::Newest).await? {
+        for (path, group, plural, is_namespaced) in self.lists_to_read(node_objects) {
+            match self.list_path(&path, &ListRevision::Newest).await? {
                 ListResult::Objects(list) => objects.extend(list.items),
                 _ => objects.extend(
-                    self.list_forbidden(&group, &plural, is_namespaced, &ListRevision::Newest)
-                        .await?,
+                    self.list_permitted_namespaces(
+                        &group,
+                        &plural,
+                        is_namespaced,
+                        &ListRevision::Newest,
+                    )
+                    .await?,
                 ),
             }
         }
@@ -247,18 +258,18 @@ impl ObjectReader<'_> {
     }
 
     /// Returns `None` if the server drops the revision before all lists are read.
-    async fn read_at_one_revision(
+    async fn read_objects_at_one_revision(
         &mut self,
-        node_objects: NodeObjects,
-    ) -> Result<Option<Vec<AuthorizerObject>>, ClusterError> {
+        node_objects: NodeObjectsNeed,
+    ) -> Result<Option<Vec<T>>, ClusterError> {
         let mut objects = Vec::new();
         let mut revision = ListRevision::Newest;
         let mut has_several_revisions = false;
-        for (path, group, plural, is_namespaced) in self.lists(node_objects) {
-            let list = match self.list(&path, &revision).await? {
+        for (path, group, plural, is_namespaced) in self.lists_to_read(node_objects) {
+            let list = match self.list_path(&path, &revision).await? {
                 ListResult::NoExactRevision => {
                     has_several_revisions = true;
-                    self.list(&path, &ListRevision::Newest).await?
+                    self.list_path(&path, &ListRevision::Newest).await?
                 }
                 list => list,
             };
@@ -272,7 +283,8 @@ impl ObjectReader<'_> {
                 ListResult::RevisionGone => return Ok(None),
                 ListResult::Forbidden | ListResult::NoExactRevision => {
                     objects.extend(
-                        self.list_forbidden(&group, &plural, is_namespaced, &revision).await?,
+                        self.list_permitted_namespaces(&group, &plural, is_namespaced, &revision)
+                            .await?,
                     );
                 }
             }
@@ -285,11 +297,11 @@ impl ObjectReader<'_> {
 
     fn note_revisions(&mut self) {
         let note = "note: the cluster can not be read at one revision, so objects that changed meanwhile may be missing";
-        self.remarks.push(note.to_owned());
+        self.cluster_remarks.push(note.to_owned());
     }
 
     /// The lists that the cluster serves: path, group, plural, and whether they are in namespaces.
-    fn lists(&self, node_objects: NodeObjects) -> Vec<(String, String, String, bool)> {
+    fn lists_to_read(&self, node_objects: NodeObjectsNeed) -> Vec<(String, String, String, bool)> {
         let mut lists: Vec<_> = RBAC_LISTS
             .iter()
             .map(|(plural, is_namespaced)| {
@@ -297,7 +309,7 @@ impl ObjectReader<'_> {
                 (path, RBAC.to_owned(), (*plural).to_owned(), *is_namespaced)
             })
             .collect();
-        if node_objects == NodeObjects::Read {
+        if node_objects == NodeObjectsNeed::Read {
             for (group, plural) in NODE_LISTS {
                 let is_same =
                     |own: &&DiscoveredResource| own.plural == plural && own.group == group;
@@ -313,14 +325,14 @@ impl ObjectReader<'_> {
         lists
     }
 
-    async fn list(
+    async fn list_path(
         &mut self,
         path: &str,
         revision: &ListRevision,
-    ) -> Result<ListResult, ClusterError> {
+    ) -> Result<ListResult<T>, ClusterError> {
         let n_undecodable = AtomicUsize::new(0);
         let convert = |object: &Value| {
-            let converted = to_object(object);
+            let converted = (self.convert_object)(object);
             if converted.is_none() {
                 n_undecodable.fetch_add(1, Ordering::Relaxed);
             }
@@ -333,15 +345,16 @@ impl ObjectReader<'_> {
                 let _ = write!(std::io::stderr(), "\r\x1b[Kreading {path}: {n_objects}");
             }
         };
-        let listed = list_objects(self.client, path, revision, &convert, &mut progress).await;
+        let listed =
+            list_objects(self.cluster_client, path, revision, &convert, &mut progress).await;
         if shows_progress {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
         let n_undecodable = n_undecodable.into_inner();
         if n_undecodable > 0 {
-            self.is_partial = true;
+            self.is_policy_partial = true;
             let warning = "objects can not be decoded and are left out";
-            self.remarks.push(format!("warning: {path}: {n_undecodable} {warning}"));
+            self.cluster_remarks.push(format!("warning: {path}: {n_undecodable} {warning}"));
         }
         match listed {
             Ok(ListedObjects::Complete(list)) => Ok(ListResult::Objects(list)),
@@ -357,30 +370,31 @@ impl ObjectReader<'_> {
         }
     }
 
-    /// Reads what the user may list of a resource, and remarks what is missing.
-    async fn list_forbidden(
+    /// Reads the objects of a resource in the namespace of the question, if the user may list them, and
+    /// adds a remark about the others.
+    async fn list_permitted_namespaces(
         &mut self,
         group: &str,
         plural: &str,
         is_namespaced: bool,
         revision: &ListRevision,
-    ) -> Result<Vec<AuthorizerObject>, ClusterError> {
+    ) -> Result<Vec<T>, ClusterError> {
         let rule =
             format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"list\"]}}");
         if is_namespaced {
             let path = format!("/apis/{group}/v1/namespaces/{}/{plural}", self.namespace);
-            if let ListResult::Objects(list) = self.list(&path, revision).await? {
+            if let ListResult::Objects(list) = self.list_path(&path, revision).await? {
                 // A question may be about another namespace, so a refusal is not certain.
-                self.is_partial = true;
-                self.remarks.push(format!(
+                self.is_policy_partial = true;
+                self.cluster_remarks.push(format!(
                     "note: only {plural} of the namespace {} can be read; the others need the rule {rule} in a ClusterRole",
                     self.namespace
                 ));
                 return Ok(list.items);
             }
         }
-        self.is_partial = true;
-        self.remarks.push(format!(
+        self.is_policy_partial = true;
+        self.cluster_remarks.push(format!(
             "warning: the answer is incomplete: the user of the kubeconfig may not list {plural}; this rule in a ClusterRole \
              would complete it: {rule}"
         ));
@@ -389,8 +403,8 @@ impl ObjectReader<'_> {
 }
 
 /// Decodes an object that an authorizer uses. The cluster has validated it.
-fn to_object(object: &Value) -> Option<AuthorizerObject> {
-    match rbac::decode(object) {
+pub(crate) fn decode_authorizer_object(object: &Value) -> Option<AuthorizerObject> {
+    match rbac::decode_object(object) {
         Ok(decoded) => decoded.into_object_unvalidated().ok().map(AuthorizerObject::Rbac),
         Err(_) => parse_node_object(object).map(AuthorizerObject::Node),
     }
@@ -403,16 +417,16 @@ mod tests {
     #[test]
     fn pods_and_volumes_are_read_for_questions_about_nodes() {
         for (name, want) in [
-            ("secrets", NodeObjects::Read),
-            ("secret", NodeObjects::Read),
-            ("cm", NodeObjects::Read),
-            ("Pod", NodeObjects::Read),
-            ("deployments", NodeObjects::Skip),
-            ("leases", NodeObjects::Skip),
+            ("secrets", NodeObjectsNeed::Read),
+            ("secret", NodeObjectsNeed::Read),
+            ("cm", NodeObjectsNeed::Read),
+            ("Pod", NodeObjectsNeed::Read),
+            ("deployments", NodeObjectsNeed::Skip),
+            ("leases", NodeObjectsNeed::Skip),
         ] {
-            assert_eq!(NodeObjects::for_resource(name), want, "{name}");
+            assert_eq!(NodeObjectsNeed::needed_for_resource(name), want, "{name}");
         }
-        assert_eq!(NodeObjects::for_user(Some("system:node:a")), NodeObjects::Read);
-        assert_eq!(NodeObjects::for_user(Some("ana")), NodeObjects::Skip);
+        assert_eq!(NodeObjectsNeed::needed_for_user(Some("system:node:a")), NodeObjectsNeed::Read);
+        assert_eq!(NodeObjectsNeed::needed_for_user(Some("ana")), NodeObjectsNeed::Skip);
     }
 }

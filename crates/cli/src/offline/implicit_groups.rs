@@ -11,6 +11,8 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 const ANONYMOUS: &str = "system:anonymous";
 pub(super) const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+const NODE_PREFIX: &str = "system:node:";
+const NODES: &str = "system:nodes";
 
 /// Returns a user with the groups of the flags and those that a server adds.
 pub(super) fn user_with_implicit_groups(name: String, flags: &SubjectFlags) -> User {
@@ -25,6 +27,20 @@ pub(super) fn user_with_implicit_groups(name: String, flags: &SubjectFlags) -> U
     User { name, groups, ..User::default() }
 }
 
+/// Returns a user that a list of subjects names. A server identifies a node by its group as well as by its name.
+pub(crate) fn listed_user(name: &str) -> User {
+    let is_node = name.starts_with(NODE_PREFIX);
+    let groups = is_node.then(|| NODES.to_owned()).into_iter().collect();
+    User { name: name.to_owned(), groups, ..User::default() }
+}
+
+/// Returns a member of a group that a list of subjects names. The group of nodes stands for all nodes, which have names of
+/// their own; members of other groups need none.
+pub(crate) fn listed_group_member(group: &str) -> User {
+    let name = if group == NODES { format!("{NODE_PREFIX}any") } else { String::new() };
+    User { name, groups: vec![group.to_owned()], ..User::default() }
+}
+
 /// Returns a hint if the request would be allowed with the group `system:authenticated`. Reviews often
 /// lack that group, because a review lists all groups itself.
 ///
@@ -35,7 +51,7 @@ pub(crate) fn missing_group_hint(
 ) -> Option<String> {
     let user = add_authenticated_group(&question.user).filter(|_| !authorizer.calls_webhooks())?;
     let attributes = Attributes { user: Some(&user), ..question.attributes() };
-    let outcome = authorizer.authorize(&attributes, Recorder::disabled());
+    let outcome = authorizer.authorize(&attributes, Recorder::disabled_recorder());
     (outcome.decision.verdict == Verdict::Allow).then(|| {
         format!(
             "the request is allowed with the group {AUTHENTICATED}, which the question lacks and \
@@ -103,6 +119,22 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn listed_nodes_are_nodes() {
+        let node = listed_user("system:node:a");
+        assert_eq!(
+            (node.name.as_str(), &node.groups[..]),
+            ("system:node:a", &[NODES.to_owned()][..])
+        );
+        assert!(listed_user("ana").groups.is_empty());
+        let member = listed_group_member(NODES);
+        assert_eq!(
+            (member.name.as_str(), &member.groups[..]),
+            ("system:node:any", &[NODES.to_owned()][..])
+        );
+        assert_eq!(listed_group_member("dev").name, "");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(crate) fn print_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Resu
 ///
 /// # Errors
 /// Fails if they can not be written.
-pub(crate) fn write_disagreements(
+pub(crate) fn write_cluster_disagreements(
     err: &mut dyn Write,
     disagreements: &[String],
     exit: Exit,
@@ -113,7 +113,7 @@ impl LoadFailure {
     fn from_diagnostics(diagnostics: &[Diagnostic], message: &str) -> Self {
         let mut files: BTreeMap<&str, Vec<Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics {
-            files.entry(&diagnostic.file).or_default().push(diagnostic.clone());
+            files.entry(&diagnostic.file_name).or_default().push(diagnostic.clone());
         }
         if files.is_empty() {
             return Self::from_message(message);
@@ -122,7 +122,7 @@ impl LoadFailure {
             // A file that was removed in the meantime has no lines to show.
             let bytes =
                 read_file_up_to(Path::new(name), EXCERPT_FILE_BYTES_MAX).unwrap_or_default();
-            FileProblem::from_errors(&Source { name, bytes: &bytes }, errors)
+            FileProblem::from_errors(&Source { name, file_bytes: &bytes }, errors)
         };
         Self::Files(files.into_iter().map(problem).collect())
     }

@@ -11,10 +11,10 @@ use authz_chain::{
     AuthorizerConfiguration, Chain, ChainDecision, ChainMember, PluginConfiguration,
     WebhookConfiguration,
 };
-use authz_rbac::{ExtrasPolicy, Snapshot};
+use authz_rbac::{ReconcileExtrasPolicy, Snapshot};
 use authz_reload::{AuthorizationPlan, BuildCause};
 use authz_webhook::{ReviewVersion, encode_review};
-use cluster_client::{ClusterClient, ask_subject_access_review};
+use cluster_client::{ClusterClient, post_subject_access_review};
 use manifests::abac;
 use manifests::rbac;
 use manifests::{AuthorizerObject, UnstructuredObject};
@@ -22,13 +22,13 @@ use tokio::runtime::{self, Runtime};
 
 use super::authorizer_list::{AuthorizerList, ConnectionFileRequirement};
 use super::callable_webhooks;
-use super::cluster_flags::{self, Environment, process_variable};
-use super::cluster_state::{ClusterState, NodeObjects};
+use super::cluster_flags::ProcessEnvironment;
+use super::cluster_state::{ClusterState, NodeObjectsNeed, decode_authorizer_object};
 use super::implicit_groups::SERVICE_ACCOUNT_PREFIX;
 use super::load_failure::LoadFailure;
 use super::offline_flags::PolicyFlags;
-use super::policy_objects::{PolicyObjects, PolicyOrigin, apply_to_cluster};
-use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
+use super::policy_objects::{PolicyObjects, PolicyOrigin, apply_objects_to_cluster};
+use super::read_manifests::{LoadedManifests, ObjectSelection, read_manifests};
 use super::request_text::describe_request;
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization_settings::node_rules;
@@ -46,26 +46,26 @@ pub(crate) struct OfflineAuthorizer {
     /// Notes and warnings about the files, for standard error.
     input_remarks: Vec<String>,
     /// The cluster that was read; `None` for files alone.
-    cluster: Option<ReadCluster>,
+    policy_cluster: Option<PolicyCluster>,
 }
 
-/// The cluster that objects come from.
+/// The cluster that the objects of the policy were read from.
 #[derive(Debug)]
-struct ReadCluster {
-    client: Arc<ClusterClient>,
+struct PolicyCluster {
+    cluster_client: Arc<ClusterClient>,
     /// The namespace of questions that name none; `None` for all namespaces.
     namespace: Option<String>,
-    is_partial: bool,
+    is_policy_partial: bool,
     /// Whether each answer is compared with the decision of the cluster.
-    is_verified: bool,
+    verifies_answers: bool,
 }
 
 /// The users and service accounts that bindings name.
 #[derive(Debug, Default)]
 struct SubjectNames {
     users: HashSet<String>,
-    /// By their user names.
-    service_accounts: HashSet<String>,
+    /// The user names of the service accounts, such as `system:serviceaccount:ci:builder`.
+    service_account_user_names: HashSet<String>,
 }
 
 /// How the chain treats a webhook without an assumed answer.
@@ -87,7 +87,7 @@ impl OfflineAuthorizer {
         webhooks: WebhookCallMode,
         namespace: Option<&str>,
         stdin: &mut dyn Read,
-        node_objects: NodeObjects,
+        node_objects: NodeObjectsNeed,
     ) -> Result<Self, LoadFailure> {
         let selection = ObjectSelection::NONE;
         let (policy, _) =
@@ -105,9 +105,9 @@ impl OfflineAuthorizer {
         namespace: Option<&str>,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
-        node_objects: NodeObjects,
+        node_objects: NodeObjectsNeed,
     ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
-        let paths = flags.object_paths();
+        let paths = flags.object_input_paths();
         if paths.iter().filter(|path| path.is_stdin()).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
@@ -132,31 +132,29 @@ impl OfflineAuthorizer {
             Ok(objects) => objects,
             Err(more) => {
                 problems.extend(more);
-                SelectedObjects::default()
+                LoadedManifests::default()
             }
         };
         if !problems.is_empty() {
             return Err(LoadFailure::Files(problems));
         }
         let runtime = shared_runtime().map_err(LoadFailure::from_message)?;
-        let SelectedObjects {
+        let LoadedManifests {
             authorization_objects,
-            kept_objects,
+            selected_objects: kept_objects,
             resource_definitions: definitions,
             mut input_remarks,
         } = objects;
         let has_files = !authorization_objects.is_empty() || !paths.is_empty();
-        let environment = Environment {
-            variable: &process_variable,
-            is_kubectl_plugin: cluster_flags::is_kubectl_plugin(),
-        };
-        let has_policy = has_files || flags.authorization_flags.is_any_given();
-        let connection = flags.cluster.find_connection(has_policy, &environment)?;
+        let environment = ProcessEnvironment::of_process();
+        let has_policy = has_files || flags.authorization_flags.is_any_authorizer_flag_given();
+        let connection = flags.cluster_flags.find_cluster_connection(has_policy, &environment)?;
         let state = connection.map(|connection| {
-            runtime.block_on(ClusterState::read(connection, namespace, node_objects))
+            let convert = &decode_authorizer_object;
+            runtime.block_on(ClusterState::read(connection, namespace, node_objects, convert))
         });
         let mut decisive: Vec<AuthorizerObject> =
-            authorization_objects.into_iter().map(|own| own.object).collect();
+            authorization_objects.into_iter().map(|own| own.authorizer_object).collect();
         let (mut resource_names, cluster, origin) = match state.transpose()? {
             None => (ResourceNameTable::kubernetes_resource_names(), None, PolicyOrigin::Files),
             Some(state) => {
@@ -164,24 +162,24 @@ impl OfflineAuthorizer {
                     true => PolicyOrigin::Cluster,
                     false => PolicyOrigin::ClusterAndFiles,
                 };
-                input_remarks.extend(state.remarks);
-                if !flags.authorization_flags.is_any_given() {
+                input_remarks.extend(state.cluster_remarks);
+                if !flags.authorization_flags.is_any_authorizer_flag_given() {
                     input_remarks.push(ASSUMED_AUTHORIZERS.to_owned());
                 }
-                decisive = apply_to_cluster(state.objects, decisive);
-                let cluster = ReadCluster {
-                    client: state.client,
-                    namespace: (!flags.cluster.all_namespaces).then_some(state.namespace),
-                    is_partial: state.is_partial,
-                    is_verified: flags.cluster.verify,
+                decisive = apply_objects_to_cluster(state.objects, decisive);
+                let cluster = PolicyCluster {
+                    cluster_client: state.cluster_client,
+                    namespace: (!flags.cluster_flags.all_namespaces).then_some(state.namespace),
+                    is_policy_partial: state.is_policy_partial,
+                    verifies_answers: flags.cluster_flags.verify,
                 };
                 (state.resource_names, Some(cluster), origin)
             }
         };
-        add_definitions(&mut resource_names, &definitions);
+        add_custom_resource_names(&mut resource_names, &definitions);
         let guard = runtime.enter();
         let subject_names = SubjectNames::from_bindings(&decisive);
-        let policy = PolicyObjects { objects: decisive, origin };
+        let policy = PolicyObjects { authorizer_objects: decisive, policy_origin: origin };
         let chain = build_chain(flags, webhooks, order, policy, &plan, &directory)?;
         drop(guard);
         let loaded = Self {
@@ -190,35 +188,44 @@ impl OfflineAuthorizer {
             resource_names,
             subject_names,
             input_remarks,
-            cluster,
+            policy_cluster: cluster,
         };
         Ok((loaded, kept_objects))
     }
 
     /// Returns the namespace of a question that names none: that of the context of a cluster, or none for files.
     pub(crate) fn context_namespace(&self) -> Option<&str> {
-        self.cluster.as_ref()?.namespace.as_deref()
+        self.policy_cluster.as_ref()?.namespace.as_deref()
     }
 
     /// Reports whether a part of the policy is missing, so that more may be allowed than the answer says.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.cluster.as_ref().is_some_and(|cluster| cluster.is_partial)
+    pub(crate) fn is_policy_partial(&self) -> bool {
+        self.policy_cluster.as_ref().is_some_and(|cluster| cluster.is_policy_partial)
     }
 
     /// Returns the exit of one answer: a refusal is not certain while a part of the policy is missing.
     pub(crate) fn exit_of_answer(&self, exit: Exit) -> Exit {
         match exit {
-            Exit::Findings if self.is_partial() => Exit::Undecided,
+            Exit::Findings if self.is_policy_partial() => Exit::Undecided,
             exit => exit,
         }
     }
 
+    /// Reports whether answers are compared with the decisions of the cluster.
+    pub(crate) fn verifies_answers(&self) -> bool {
+        self.policy_cluster.as_ref().is_some_and(|cluster| cluster.verifies_answers)
+    }
+
     /// Compares an answer with the decision of the cluster, if --verify asks for it. Returns a line for standard error if
     /// they differ or if the cluster does not decide.
-    pub(crate) fn verify(&self, attributes: &Attributes<'_>, is_allowed: bool) -> Option<String> {
-        let cluster = self.cluster.as_ref().filter(|cluster| cluster.is_verified)?;
+    pub(crate) fn verify_with_cluster(
+        &self,
+        attributes: &Attributes<'_>,
+        is_allowed: bool,
+    ) -> Option<String> {
+        let cluster = self.policy_cluster.as_ref().filter(|cluster| cluster.verifies_answers)?;
         let review = encode_review(attributes, ReviewVersion::V1);
-        let asked = ask_subject_access_review(&cluster.client, review);
+        let asked = post_subject_access_review(&cluster.cluster_client, review);
         let request = describe_request(attributes);
         match self.tokio_runtime.block_on(asked) {
             Ok(answer) if answer.is_allowed == is_allowed => None,
@@ -255,7 +262,7 @@ impl OfflineAuthorizer {
 
     /// Reports whether a binding among the objects has the service account with this user name.
     pub(super) fn has_service_account_subject(&self, user_name: &str) -> bool {
-        self.subject_names.service_accounts.contains(user_name)
+        self.subject_names.service_account_user_names.contains(user_name)
     }
 
     /// Returns the chain, for listing rules and subjects.
@@ -274,7 +281,9 @@ impl OfflineAuthorizer {
 
     /// Reports whether the chain calls webhooks.
     pub(crate) fn calls_webhooks(&self) -> bool {
-        self.authorizer_chain.members().any(|member| matches!(member, ChainMember::Webhook(_)))
+        self.authorizer_chain
+            .chain_members()
+            .any(|member| matches!(member, ChainMember::Webhook(_)))
     }
 
     /// Wraps a chain, for tests.
@@ -286,7 +295,7 @@ impl OfflineAuthorizer {
             resource_names: ResourceNameTable::kubernetes_resource_names(),
             subject_names: SubjectNames::default(),
             input_remarks: Vec::new(),
-            cluster: None,
+            policy_cluster: None,
         }
     }
 }
@@ -309,7 +318,7 @@ impl SubjectNames {
                             _ => &subject.namespace,
                         };
                         let name = format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{}", subject.name);
-                        names.service_accounts.insert(name);
+                        names.service_account_user_names.insert(name);
                     }
                     _ => {}
                 }
@@ -320,7 +329,7 @@ impl SubjectNames {
 }
 
 /// Adds the custom resources of definitions and the groups of aggregated servers to the names of Kubernetes.
-fn add_definitions(names: &mut ResourceNameTable, definitions: &[UnstructuredObject]) {
+fn add_custom_resource_names(names: &mut ResourceNameTable, definitions: &[UnstructuredObject]) {
     for object in definitions {
         match object.kind_name() {
             "APIService" => {
@@ -344,7 +353,7 @@ const ASSUMED_AUTHORIZERS: &str = "note: the API of a cluster does not tell its 
 
 /// Returns the async runtime of the process. Questions run one after the other, so one thread is enough. The
 /// runtime is never dropped, because dropping it would wait for pending name lookups.
-fn shared_runtime() -> io::Result<&'static Runtime> {
+pub(super) fn shared_runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
@@ -412,7 +421,7 @@ fn build_built_in_authorizers(
         ..authz_node::Snapshot::default()
     };
     let mut snapshot = Snapshot::default();
-    for object in policy.objects {
+    for object in policy.authorizer_objects {
         match object {
             AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => snapshot.put_role(role),
             AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {
@@ -422,9 +431,13 @@ fn build_built_in_authorizers(
         }
     }
     // A server adds missing default roles and bindings when it starts.
-    match policy.origin {
+    match policy.policy_origin {
         PolicyOrigin::Files if flags.bootstrap_policy => {
-            authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &defaults, ExtrasPolicy::Keep);
+            authz_rbac::reconcile_bootstrap_policy(
+                &mut snapshot,
+                &defaults,
+                ReconcileExtrasPolicy::Keep,
+            );
         }
         PolicyOrigin::Files | PolicyOrigin::ClusterAndFiles => {
             snapshot.aggregate_roles();
@@ -471,7 +484,7 @@ fn check_assumed_webhook_names(
 
 /// Returns the assumed answer for a webhook; the last flag wins.
 fn find_assumed_answer(assumptions: &[AssumedWebhookAnswer], name: &str) -> Option<AssumedAnswer> {
-    assumptions.iter().rev().find(|own| own.webhook_name == name).map(|own| own.find_assumed_answer)
+    assumptions.iter().rev().find(|own| own.webhook_name == name).map(|own| own.assumed_answer)
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
 //! Flags that several commands share.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use api_resources::{ParseResourceNameError, ResourceName};
 
 use super::cluster_flags::ClusterFlags;
+use super::cluster_state::NodeObjectsNeed;
+use super::load_failure::LoadFailure;
+use super::offline_authorizer::{OfflineAuthorizer, WebhookCallMode};
 use super::webhook_stand_in::AssumedWebhookAnswer;
 use crate::authorization_settings::AuthorizationFlags;
 use crate::file_arguments::{FilenameFlags, InputPath};
 
-/// The policy and the objects that decide.
+/// The flags that choose the policy and the objects that decide.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyFlags {
@@ -48,12 +52,12 @@ pub(crate) struct PolicyFlags {
     pub(crate) assumed_webhook_answers: Vec<AssumedWebhookAnswer>,
 
     #[command(flatten)]
-    pub(crate) cluster: ClusterFlags,
+    pub(crate) cluster_flags: ClusterFlags,
 }
 
 impl PolicyFlags {
     /// Returns all files and directories of objects.
-    pub(crate) fn object_paths(&self) -> Vec<InputPath<'_>> {
+    pub(crate) fn object_input_paths(&self) -> Vec<InputPath<'_>> {
         self.filename_flags.input_paths(&self.object_manifest_paths).collect()
     }
 }
@@ -70,16 +74,61 @@ pub(crate) struct ResourceNameFlags {
     pub(crate) allow_unknown_resources: bool,
 }
 
+/// The flags of the commands that list what a policy allows: the policy, and how names of resources are resolved.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct PolicyListingFlags {
+    #[command(flatten)]
+    pub(crate) resource_name_flags: ResourceNameFlags,
+
+    #[command(flatten)]
+    pub(crate) policy_flags: PolicyFlags,
+}
+
+impl PolicyListingFlags {
+    /// Loads the authorizer that the listing asks. It calls no webhook, because a webhook can not list what it allows.
+    ///
+    /// # Errors
+    /// The same as [`OfflineAuthorizer::load_from_flags`].
+    pub(crate) fn load_authorizer(
+        &self,
+        namespace: Option<&str>,
+        stdin: &mut dyn Read,
+        node_objects: NodeObjectsNeed,
+    ) -> Result<OfflineAuthorizer, LoadFailure> {
+        let webhooks = WebhookCallMode::Skip;
+        OfflineAuthorizer::load_from_flags(
+            &self.policy_flags,
+            webhooks,
+            namespace,
+            stdin,
+            node_objects,
+        )
+    }
+}
+
 /// Whether a command calls webhooks.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct WebhookCallFlags {
     /// Call no webhook; a decision that needs one is unknown (exit code 4)
     ///
-    /// The command still evaluates match conditions; a request that they exclude goes to the next
-    /// authorizer. --webhook sets the answer of a webhook instead.
+    /// The command still evaluates match conditions; if they exclude a request, the next authorizer
+    /// decides. --webhook sets the answer of a webhook instead.
     #[arg(long)]
     pub(crate) no_webhooks: bool,
+}
+
+/// The flags of the commands that answer questions: the questions, the policy, and whether webhooks are called.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct AnswerFlags {
+    #[command(flatten)]
+    pub(crate) question_flags: QuestionFlags,
+
+    #[command(flatten)]
+    pub(crate) policy_flags: PolicyFlags,
+
+    #[command(flatten)]
+    pub(crate) webhook_call_flags: WebhookCallFlags,
 }
 
 /// The user of the request.
@@ -87,8 +136,8 @@ pub(crate) struct WebhookCallFlags {
 pub(crate) struct SubjectFlags {
     /// User name of the request; NAMESPACE/NAME or NAMESPACE:NAME for a service account
     ///
-    /// `system:serviceaccount:NAMESPACE:NAME` is the same. A name with a colon is that of a user if it
-    /// begins with `system:`, or if a binding names such a user.
+    /// `system:serviceaccount:NAMESPACE:NAME` is the same. Another name with a colon is a user if
+    /// it begins with `system:` or if a binding names this user.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) user: Option<String>,
 

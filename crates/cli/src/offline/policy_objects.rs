@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use manifests::{AuthorizerObject, rbac};
 
-/// The objects that decide.
+/// The objects that authorizers decide from, and their origin.
 pub(super) struct PolicyObjects {
-    pub(super) objects: Vec<AuthorizerObject>,
-    pub(super) origin: PolicyOrigin,
+    pub(super) authorizer_objects: Vec<AuthorizerObject>,
+    pub(super) policy_origin: PolicyOrigin,
 }
 
 /// Where the objects come from.
@@ -22,7 +22,7 @@ pub(super) enum PolicyOrigin {
 }
 
 /// Applies objects to those of a cluster: one of the same kind, namespace and name replaces the stored one.
-pub(super) fn apply_to_cluster(
+pub(super) fn apply_objects_to_cluster(
     stored: Vec<AuthorizerObject>,
     applied: Vec<AuthorizerObject>,
 ) -> Vec<AuthorizerObject> {

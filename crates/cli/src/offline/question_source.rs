@@ -9,12 +9,10 @@ use api_resources::{ParseResourceNameError, ResourceName, VerbTarget, check_verb
 use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::bounded_lines::{BoundedLine, BoundedLines};
-use super::cluster_state::NodeObjects;
-use super::load_failure::{LoadFailure, replace_control_characters};
+use super::cluster_state::NodeObjectsNeed;
+use super::load_failure::{LoadFailure, print_remarks, replace_control_characters};
 use super::offline_authorizer::{OfflineAuthorizer, WebhookCallMode};
-use super::offline_flags::{
-    PolicyFlags, QuestionFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
-};
+use super::offline_flags::{AnswerFlags, QuestionFlags, SubjectFlags, TargetArgument};
 use super::resolve_names::NameResolver;
 use crate::exit::Exit;
 use crate::file_arguments::{STDIN_NAME, is_stdin};
@@ -72,12 +70,35 @@ pub(crate) struct LoadedQuestions<'f> {
     pub(crate) question_source: QuestionSource<'f>,
     pub(crate) offline_authorizer: OfflineAuthorizer,
     /// Notes and warnings about the names of the question, for standard error.
-    pub(crate) name_remarks: Vec<String>,
+    pub(crate) name_resolution_remarks: Vec<String>,
 }
 
 /// Callback that answers one question and writes the answer.
 pub(crate) type AnswerCallback<'a> =
     &'a mut dyn FnMut(&AccessQuestion<'_>, &mut dyn Write) -> io::Result<Exit>;
+
+impl<'f> LoadedQuestions<'f> {
+    /// Loads the questions and the authorizer, and prints the remarks about them to `err`. If that fails, it prints the
+    /// errors and returns the exit of the command in place of the questions.
+    ///
+    /// # Errors
+    /// Fails if `err` can not be written.
+    pub(crate) fn load_and_print_remarks(
+        flags: &AnswerFlags,
+        files: &'f [PathBuf],
+        stdin: &mut dyn Read,
+        err: &mut dyn Write,
+        colour_of_errors: bool,
+    ) -> io::Result<Result<Self, Exit>> {
+        let loaded = match QuestionSource::load_questions_and_authorizer(flags, files, stdin) {
+            Ok(loaded) => loaded,
+            Err(failure) => return failure.print_errors(err, colour_of_errors).map(Err),
+        };
+        print_remarks(err, loaded.offline_authorizer.input_remarks())?;
+        print_remarks(err, &loaded.name_resolution_remarks)?;
+        Ok(Ok(loaded))
+    }
+}
 
 impl<'f> QuestionSource<'f> {
     /// Returns the source of questions and the authorizer that answers them.
@@ -86,19 +107,19 @@ impl<'f> QuestionSource<'f> {
     /// Fails if the flags contradict each other, if a policy or manifest file is invalid, or if a name stands for no
     /// resource.
     pub(crate) fn load_questions_and_authorizer(
-        flags: &QuestionFlags,
+        flags: &AnswerFlags,
         files: &'f [PathBuf],
-        policy: &PolicyFlags,
-        calls: &WebhookCallFlags,
         stdin: &mut dyn Read,
     ) -> Result<LoadedQuestions<'f>, LoadFailure> {
+        let AnswerFlags { question_flags: flags, policy_flags: policy, webhook_call_flags: calls } =
+            flags;
         let usage = |message: &str| LoadFailure::Usage(vec![message.to_owned()]);
         let written =
             parse_single_question(flags, files).map_err(|error| usage(&error.to_string()))?;
         let reads_stdin = files.is_empty() || files.iter().any(|file| is_stdin(file));
         if written.is_none()
             && reads_stdin
-            && policy.object_paths().iter().any(|path| path.is_stdin())
+            && policy.object_input_paths().iter().any(|path| path.is_stdin())
         {
             return Err(usage(
                 "questions and objects can not both come from standard input: name a FILE of \
@@ -111,9 +132,9 @@ impl<'f> QuestionSource<'f> {
         };
         let namespace = flags.namespace.as_deref();
         let node_objects = match &written {
-            Some(_) => NodeObjects::for_user(flags.subject_flags.user.as_deref()),
+            Some(_) => NodeObjectsNeed::needed_for_user(flags.subject_flags.user.as_deref()),
             // Any of the questions may be that of a node.
-            None => NodeObjects::Read,
+            None => NodeObjectsNeed::Read,
         };
         let authorizer =
             OfflineAuthorizer::load_from_flags(policy, webhooks, namespace, stdin, node_objects)?;
@@ -121,14 +142,14 @@ impl<'f> QuestionSource<'f> {
             return Ok(LoadedQuestions {
                 question_source: Self::Lines(files),
                 offline_authorizer: authorizer,
-                name_remarks: Vec::new(),
+                name_resolution_remarks: Vec::new(),
             });
         };
         let (question, remarks) = resolve_question(written, flags, &authorizer)?;
         Ok(LoadedQuestions {
             question_source: Self::One(Box::new(question)),
             offline_authorizer: authorizer,
-            name_remarks: remarks,
+            name_resolution_remarks: remarks,
         })
     }
 
@@ -158,7 +179,7 @@ impl<'f> QuestionSource<'f> {
             Self::One(question) => answerer.answer_question(question),
             // A terminal as standard input means that the user forgot the question.
             Self::Lines([]) if io::stdin().is_terminal() => Ok(()),
-            Self::Lines([]) => answerer.answer_stream(STDIN_NAME, stdin),
+            Self::Lines([]) => answerer.answer_question_stream(STDIN_NAME, stdin),
             Self::Lines(files) => {
                 files.iter().try_for_each(|file| answerer.answer_question_file(file, stdin))
             }
@@ -272,11 +293,11 @@ fn resolve_question(
     let user = resolver.resolve_user(&flags.subject_flags);
     let target = match written.request_target {
         UnresolvedTarget::Path(path) => {
-            resolver.check_verb(&written.verb, VerbTarget::Path);
+            resolver.warn_of_unknown_verb(&written.verb, VerbTarget::Path);
             AccessTarget::Path(path.into())
         }
         UnresolvedTarget::Resource { resource, name, namespace } => {
-            resolver.check_verb(&written.verb, VerbTarget::Resource);
+            resolver.warn_of_unknown_verb(&written.verb, VerbTarget::Resource);
             let resolved = resolver.resolve_resource(&resource, &namespace)?;
             let given = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
             let namespace = resolver.request_namespace(&resolved, given);
@@ -292,7 +313,10 @@ fn resolve_question(
             })
         }
     };
-    Ok((AccessQuestion { user, verb: written.verb.into(), target }, resolver.name_remarks))
+    Ok((
+        AccessQuestion { user, verb: written.verb.into(), target },
+        resolver.name_resolution_remarks,
+    ))
 }
 
 struct QuestionAnswerer<'a> {
@@ -314,15 +338,15 @@ impl QuestionAnswerer<'_> {
 
     fn answer_question_file(&mut self, path: &Path, stdin: &mut dyn Read) -> io::Result<()> {
         if is_stdin(path) {
-            return self.answer_stream(STDIN_NAME, stdin);
+            return self.answer_question_stream(STDIN_NAME, stdin);
         }
         match File::open(path) {
-            Ok(file) => self.answer_stream(&path.to_string_lossy(), file),
+            Ok(file) => self.answer_question_stream(&path.to_string_lossy(), file),
             Err(error) => self.report_unreadable_input(&ReadError::new(path, &error).to_string()),
         }
     }
 
-    fn answer_stream(&mut self, name: &str, reader: impl Read) -> io::Result<()> {
+    fn answer_question_stream(&mut self, name: &str, reader: impl Read) -> io::Result<()> {
         let mut lines = BoundedLines::new(reader, LINE_BYTES_MAX);
         loop {
             if !lines.has_buffered_line() {

@@ -17,20 +17,20 @@ use crate::file_arguments::{self, InputPath, ReadInputError, STDIN_NAME, is_stdi
 /// show source lines. A dump of the largest clusters has a tenth of this size.
 const MANIFESTS_BYTES_MAX: usize = 1 << 30;
 
-/// The objects that a command uses.
+/// The objects of all manifests, by their use in a command.
 #[derive(Debug, Default)]
-pub(crate) struct SelectedObjects {
+pub(crate) struct LoadedManifests {
     /// Objects that the RBAC and node authorizers use.
     pub(crate) authorization_objects: Vec<ManifestObject>,
     /// Objects that the selection of the command keeps.
-    pub(crate) kept_objects: Vec<UnstructuredObject>,
+    pub(crate) selected_objects: Vec<UnstructuredObject>,
     /// Definitions of resources and of aggregated groups, which tell the names of resources.
     pub(crate) resource_definitions: Vec<UnstructuredObject>,
     /// Notes and warnings for standard error: skipped files and repeated objects.
     pub(crate) input_remarks: Vec<String>,
 }
 
-/// Which further objects a command keeps, and how it validates them.
+/// The objects that a command keeps besides those of authorizers, and how it validates them.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectSelection<'w> {
     pub(crate) kind_handler: KindHandler<'w>,
@@ -69,7 +69,7 @@ pub(crate) fn read_manifests(
     stdin: &mut dyn Read,
     namespace: Option<&str>,
     selection: ObjectSelection<'_>,
-) -> Result<SelectedObjects, Vec<FileProblem>> {
+) -> Result<LoadedManifests, Vec<FileProblem>> {
     let mut problems = Vec::new();
     let mut sources: Vec<(String, Vec<u8>)> = Vec::new();
     let mut n_bytes = 0;
@@ -87,7 +87,7 @@ pub(crate) fn read_manifests(
             return Err(vec![FileProblem::Unreadable(message)]);
         }
     }
-    let mut objects = SelectedObjects::default();
+    let mut objects = LoadedManifests::default();
     let kind_handler =
         |api_version: &str, kind: &str| match (selection.kind_handler)(api_version, kind) {
             KindHandling::Standard if defines_resource_names(api_version, kind) => {
@@ -101,8 +101,9 @@ pub(crate) fn read_manifests(
     };
     let options = ReadOptions { kind_handler: &kind_handler, default_namespace: namespace };
     for (name, bytes) in &sources {
-        let read = manifests::read_with_options(&Source { name, bytes }, options);
-        if read.is_without_objects {
+        let read =
+            manifests::read_manifests_with_options(&Source { name, file_bytes: bytes }, options);
+        if read.has_no_objects {
             match name == STDIN_NAME && bytes.is_empty() {
                 // The program that should write to the pipe has failed.
                 true => problems.push(FileProblem::Unreadable(format!("{STDIN_NAME} is empty"))),
@@ -127,19 +128,20 @@ pub(crate) fn read_manifests(
         }
         problems.extend(invalid_file_problem(name, bytes, errors));
         objects.authorization_objects.extend(read.objects);
-        objects.kept_objects.extend(kept);
+        objects.selected_objects.extend(kept);
     }
     if problems.is_empty() {
         let DuplicateObjects { errors: mut repeated, warnings } =
             manifests::find_duplicate_objects(&objects.authorization_objects);
-        let kept: Vec<&UnstructuredObject> = objects.kept_objects.iter().collect();
-        let of_kept = manifests::find_duplicate_unstructured(&kept);
+        let kept: Vec<&UnstructuredObject> = objects.selected_objects.iter().collect();
+        let of_kept = manifests::find_duplicate_unstructured_objects(&kept);
         repeated.extend(of_kept.errors);
         objects
             .input_remarks
             .extend(warnings.iter().chain(&of_kept.warnings).map(describe_warning));
         for (name, bytes) in &sources {
-            let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
+            let (here, elsewhere) =
+                repeated.into_iter().partition(|fault| fault.file_name == *name);
             repeated = elsewhere;
             problems.extend(invalid_file_problem(name, bytes, here));
         }
@@ -163,12 +165,13 @@ fn list_manifest_files(paths: &[InputPath<'_>], problems: &mut Vec<FileProblem>)
 }
 
 fn describe_warning(warning: &Warning) -> String {
-    let Warning { file, position, message, .. } = warning;
+    let Warning { file_name: file, position, message, .. } = warning;
     format!("warning: {file}:{}:{}: {message}", position.line, position.column)
 }
 
 fn invalid_file_problem(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<FileProblem> {
-    (!errors.is_empty()).then(|| FileProblem::from_errors(&Source { name, bytes }, errors))
+    (!errors.is_empty())
+        .then(|| FileProblem::from_errors(&Source { name, file_bytes: bytes }, errors))
 }
 
 fn read_manifest(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), ReadInputError> {

@@ -15,7 +15,7 @@ use super::offline_flags::{ResourceNameFlags, SubjectFlags};
 pub(crate) struct NameResolver<'a> {
     offline_authorizer: &'a OfflineAuthorizer,
     resource_name_flags: ResourceNameFlags,
-    pub(crate) name_remarks: Vec<String>,
+    pub(crate) name_resolution_remarks: Vec<String>,
 }
 
 impl<'a> NameResolver<'a> {
@@ -23,7 +23,7 @@ impl<'a> NameResolver<'a> {
         Self {
             offline_authorizer: authorizer,
             resource_name_flags: flags,
-            name_remarks: Vec::new(),
+            name_resolution_remarks: Vec::new(),
         }
     }
 
@@ -55,10 +55,11 @@ impl<'a> NameResolver<'a> {
                 return Err(LoadFailure::Usage(vec![format!("{error} ({hint})")]));
             }
         };
-        if !resolved.other_matches.is_empty() {
-            let others: Vec<String> = resolved.other_matches.iter().map(qualified_name).collect();
+        if !resolved.other_matching_resources.is_empty() {
+            let others: Vec<String> =
+                resolved.other_matching_resources.iter().map(qualified_name).collect();
             let (written, own) = (&name.name, resolved.qualified_name());
-            self.name_remarks.push(format!(
+            self.name_resolution_remarks.push(format!(
                 "note: `{written}` stands for {own} and not for {}",
                 others.join(" or ")
             ));
@@ -66,7 +67,7 @@ impl<'a> NameResolver<'a> {
         // A request for a Namespace has that namespace.
         let is_namespace = resolved.group.is_empty() && resolved.plural == "namespaces";
         if resolved.scope == Some(Scope::Cluster) && !namespace.is_empty() && !is_namespace {
-            self.name_remarks.push(format!(
+            self.name_resolution_remarks.push(format!(
                 "warning: {} belong to no namespace, so no request for them has one; leave out -n",
                 resolved.qualified_name()
             ));
@@ -89,9 +90,9 @@ impl<'a> NameResolver<'a> {
     }
 
     /// Adds a warning if no request has the verb.
-    pub(crate) fn check_verb(&mut self, verb: &str, target: VerbTarget) {
+    pub(crate) fn warn_of_unknown_verb(&mut self, verb: &str, target: VerbTarget) {
         if let Some(unknown) = check_verb(verb, target) {
-            self.name_remarks.push(format!("warning: {unknown}"));
+            self.name_resolution_remarks.push(format!("warning: {unknown}"));
         }
     }
 
@@ -106,7 +107,7 @@ impl<'a> NameResolver<'a> {
                 // With a colon it may be the user of an identity provider, such as `oidc:ana`.
                 if name.contains(':') && !self.offline_authorizer.has_service_account_subject(&full)
                 {
-                    self.name_remarks.push(format!(
+                    self.name_resolution_remarks.push(format!(
                         "note: `{name}` stands for the service account {full}; no binding names it"
                     ));
                 }

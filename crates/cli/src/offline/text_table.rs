@@ -19,20 +19,20 @@ pub(crate) struct TextTable {
 
 impl TextTable {
     pub(crate) fn new<const N: usize>(heading: [&'static str; N]) -> Self {
-        Self::with_heading(heading.map(str::to_owned).into())
+        Self::with_column_headings(heading.map(str::to_owned).into())
     }
 
     /// Makes a table whose columns are known only at run time.
-    pub(crate) fn with_heading(heading: Vec<String>) -> Self {
+    pub(crate) fn with_column_headings(heading: Vec<String>) -> Self {
         Self { column_headings: heading, rows: Vec::new() }
     }
 
     pub(crate) fn push<const N: usize>(&mut self, row: [&str; N]) {
-        self.push_cells(&row);
+        self.push_row(&row);
     }
 
     /// Adds a row with a cell for each column.
-    pub(crate) fn push_cells(&mut self, cells: &[&str]) {
+    pub(crate) fn push_row(&mut self, cells: &[&str]) {
         self.rows.push(cells.iter().map(|cell| replace_control_characters(cell)).collect());
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct WebhookStandIn {
     match_conditions: MatchConditions,
     included_selectors: IncludedSelectors,
     failure_policy: FailurePolicy,
-    find_assumed_answer: Option<AssumedAnswer>,
+    assumed_answer: Option<AssumedAnswer>,
 }
 
 /// The decision depends on a webhook that was not called.
@@ -34,7 +34,7 @@ pub(super) struct WebhookNotCalled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AssumedWebhookAnswer {
     pub(super) webhook_name: String,
-    pub(super) find_assumed_answer: AssumedAnswer,
+    pub(super) assumed_answer: AssumedAnswer,
 }
 
 /// The assumed answer of a webhook.
@@ -59,13 +59,13 @@ impl FromStr for AssumedWebhookAnswer {
             "error" => AssumedAnswer::Error,
             _ => return Err(FORM),
         };
-        Ok(Self { webhook_name: name.to_owned(), find_assumed_answer: answer })
+        Ok(Self { webhook_name: name.to_owned(), assumed_answer: answer })
     }
 }
 
 /// Reports whether the cause of the failure is [`WebhookNotCalled`].
 pub(crate) fn is_webhook_not_called(failure: Option<&EvaluationErrors>) -> bool {
-    let causes = failure.map_or(&[][..], EvaluationErrors::causes);
+    let causes = failure.map_or(&[][..], EvaluationErrors::errors);
     causes.iter().any(|cause| cause.is::<WebhookNotCalled>())
 }
 
@@ -74,7 +74,7 @@ impl WebhookStandIn {
         name: &str,
         match_conditions: MatchConditions,
         failure_policy: FailurePolicy,
-        find_assumed_answer: Option<AssumedAnswer>,
+        assumed_answer: Option<AssumedAnswer>,
     ) -> Self {
         let selectors = match_conditions.used_selectors();
         Self {
@@ -82,31 +82,32 @@ impl WebhookStandIn {
             match_conditions,
             included_selectors: selectors,
             failure_policy,
-            find_assumed_answer,
+            assumed_answer,
         }
     }
 
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
         let request = ReviewSpec::new(attributes, self.included_selectors);
-        match self.match_conditions.evaluate_recorded(&request, recorder) {
+        match self.match_conditions.evaluate_and_record(&request, recorder) {
             MatchResult::Excluded { .. } => Decision::no_opinion(""),
             MatchResult::Failed(error) => {
                 recorder.record_event(|| {
-                    TraceEvent::new("failurePolicy").with_field("is", self.failure_policy.name())
+                    TraceEvent::new("failurePolicy")
+                        .with_named_value("is", self.failure_policy.name())
                 });
                 self.apply_failure_policy(EvaluationErrors::message(error))
             }
-            MatchResult::Matched => match self.find_assumed_answer {
+            MatchResult::Matched => match self.assumed_answer {
                 Some(AssumedAnswer::Verdict(verdict)) => {
                     recorder.record_event(|| {
-                        TraceEvent::new("assumed").with_field("answer", verdict.name())
+                        TraceEvent::new("assumed").with_named_value("answer", verdict.name())
                     });
                     Decision { verdict, ..Decision::default() }
                 }
                 Some(AssumedAnswer::Error) => {
                     recorder.record_event(|| {
-                        let event = TraceEvent::new("assumed").with_field("answer", "error");
-                        event.with_field("failurePolicy", self.failure_policy.name())
+                        let event = TraceEvent::new("assumed").with_named_value("answer", "error");
+                        event.with_named_value("failurePolicy", self.failure_policy.name())
                     });
                     let message = format!("webhook {:?} is assumed to fail", self.name);
                     self.apply_failure_policy(EvaluationErrors::message(message))
@@ -143,7 +144,7 @@ impl Authorizer for WebhookStandIn {
     }
 
     fn rules_for(&self, _: &User, _: Namespace<'_>) -> Rules {
-        Rules::unlistable("webhook authorizer does not support user rule resolution")
+        Rules::unlistable_rules("webhook authorizer does not support user rule resolution")
     }
 
     /// The subjects that match conditions exclude can not be listed, so an assumed answer applies only
@@ -151,7 +152,7 @@ impl Authorizer for WebhookStandIn {
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
         let is_always_asked = self.match_conditions.as_slice().is_empty();
         let assumed =
-            self.find_assumed_answer.filter(|_| is_always_asked).map(|assumed| match assumed {
+            self.assumed_answer.filter(|_| is_always_asked).map(|assumed| match assumed {
                 AssumedAnswer::Verdict(verdict) => verdict,
                 AssumedAnswer::Error => self.failure_policy_verdict(),
             });
@@ -166,7 +167,7 @@ impl Authorizer for WebhookStandIn {
             Some(Verdict::NoOpinion) => Subjects::default(),
             // No flag sets `Unavailable`.
             Some(Verdict::Unavailable(_)) | None => {
-                Subjects::unlistable("webhook authorizer cannot enumerate subjects")
+                Subjects::unlistable_subjects("webhook authorizer cannot enumerate subjects")
             }
         }
     }
@@ -197,7 +198,7 @@ mod tests {
     fn decide(condition: &str, assumed: Option<AssumedAnswer>, policy: FailurePolicy) -> Decision {
         let stand_in = test_stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
         let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/x") };
-        stand_in.decide(&attributes, &mut Recorder::disabled())
+        stand_in.decide(&attributes, &mut Recorder::disabled_recorder())
     }
 
     #[test]
@@ -243,13 +244,9 @@ mod tests {
     fn assumptions_name_a_webhook_and_its_answer() {
         let assumption = |text: &str| text.parse::<AssumedWebhookAnswer>();
         let answer = AssumedAnswer::Verdict(Verdict::NoOpinion);
-        let want =
-            AssumedWebhookAnswer { webhook_name: "a.b".to_owned(), find_assumed_answer: answer };
+        let want = AssumedWebhookAnswer { webhook_name: "a.b".to_owned(), assumed_answer: answer };
         assert_eq!(assumption("a.b=no-opinion"), Ok(want));
-        assert_eq!(
-            assumption("a=error").map(|own| own.find_assumed_answer),
-            Ok(AssumedAnswer::Error)
-        );
+        assert_eq!(assumption("a=error").map(|own| own.assumed_answer), Ok(AssumedAnswer::Error));
         for text in ["", "a", "a=", "a=maybe", "a=Allow"] {
             assert!(assumption(text).is_err(), "{text}");
         }

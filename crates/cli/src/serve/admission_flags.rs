@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::{
     InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
-    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits,
 };
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
 use kubeconfig::{ServiceUsers, UserCredentials};
@@ -58,8 +58,8 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_initializers_enabled: bool,
 
-    /// Timeout of each initializer, from the moment it may act. Then the server removes an
-    /// initializer with failurePolicy Ignore, or fails the create for one with Fail
+    /// Timeout of each initializer, from the moment it may act. After that the server removes an
+    /// initializer with failurePolicy Ignore, and fails the create if the policy is Fail
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_positive_duration)]
     admission_initializers_step_timeout: Duration,
 
@@ -86,7 +86,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_MAX.objects_max as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
@@ -100,7 +100,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.objects_max as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
@@ -128,8 +128,8 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_webhook_max_in_flight: u64,
 
-    /// Maximum size of an admission webhook response, in bytes or with Ki, Mi or Gi; a longer one is
-    /// a failed call. A response may always be twice as long as its review
+    /// Maximum size of an admission webhook response, in bytes or with Ki, Mi or Gi; a call with a
+    /// longer response fails. A response may always be twice as long as its review
     #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_response_size_limit)]
     admission_webhook_max_response_bytes: u64,
 
@@ -153,7 +153,8 @@ pub(crate) struct AdmissionFlags {
 /// How the server ensures that the admission configuration is current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum AdmissionSyncModeFlag {
-    /// Each write is admitted by every configuration acknowledged before it, at any server
+    /// The server admits each write by the newest configuration that any server acknowledged before
+    /// it
     Barrier,
     /// The server reads the configuration at intervals; a change takes effect after the next read
     Poll,
@@ -222,13 +223,13 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_initializers_max: to_usize(self.admission_initializers_max_pending),
-                waiting_objects_max: WaitingObjectsMax {
-                    n_objects: to_usize(self.admission_initializers_max_waiting_objects),
-                    n_bytes: to_usize(self.admission_initializers_max_waiting_bytes),
+                waiting_object_limits: WaitingObjectLimits {
+                    objects_max: to_usize(self.admission_initializers_max_waiting_objects),
+                    bytes_max: to_usize(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_objects_per_user_max: WaitingObjectsMax {
-                    n_objects: to_usize(self.admission_initializers_max_waiting_objects_per_user),
-                    n_bytes: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
+                waiting_object_limits_per_user: WaitingObjectLimits {
+                    objects_max: to_usize(self.admission_initializers_max_waiting_objects_per_user),
+                    bytes_max: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
                 },
                 ..InitializerOptions::default()
             },
@@ -259,17 +260,17 @@ impl AdmissionFlags {
         log_kubeconfig_warnings(path, &users, log);
         let ServiceUsers { users_by_name: by_name, current_user, .. } = users;
         Ok(ServiceCredentialsTable {
-            by_target_name: by_name
+            credentials_by_target_name: by_name
                 .into_iter()
                 .map(|(name, own)| (name, to_service_credentials(own)))
                 .collect(),
-            current_context: current_user.map(to_service_credentials),
+            current_context_credentials: current_user.map(to_service_credentials),
             own_server_credentials: None,
         })
     }
 
     /// Logs warnings about the flags.
-    pub(super) fn log_warnings(&self, log: Log) {
+    pub(super) fn log_flag_warnings(&self, log: Log) {
         let step = self.admission_initializers_step_timeout;
         let n_steps = u32::try_from(self.admission_initializers_max_pending).unwrap_or(u32::MAX);
         if step.saturating_mul(n_steps) > self.admission_initializers_global_timeout {
@@ -389,8 +390,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_initializers_max: 9,
-            waiting_objects_max: WaitingObjectsMax { n_objects: 8, n_bytes: 7168 },
-            waiting_objects_per_user_max: WaitingObjectsMax { n_objects: 6, n_bytes: 5000 },
+            waiting_object_limits: WaitingObjectLimits { objects_max: 8, bytes_max: 7168 },
+            waiting_object_limits_per_user: WaitingObjectLimits { objects_max: 6, bytes_max: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

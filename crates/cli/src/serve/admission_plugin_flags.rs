@@ -15,9 +15,9 @@ pub(crate) struct AdmissionPluginFlags {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
 
-    /// Admission plugins to disable. NamespaceLifecycle can not be disabled. Without NodeRestriction a
-    /// node credential reads every secret, and without OwnerReferencesPermissionEnforcement
-    /// users delete objects of others through owner references
+    /// Admission plugins to disable. NamespaceLifecycle can not be disabled. Without
+    /// NodeRestriction a node can read every secret. Without OwnerReferencesPermissionEnforcement
+    /// users can delete objects of others through owner references
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
 }

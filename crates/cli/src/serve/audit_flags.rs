@@ -34,7 +34,7 @@ pub(crate) struct AuditFlags {
 
     /// Whether requests wait until the audit log has their events
     ///
-    /// They wait at most 5 seconds, and not at all while the log does not take events.
+    /// They wait at most 5 seconds, and not at all while the log accepts no events.
     #[arg(long, value_enum, default_value = "blocking")]
     pub(crate) audit_log_mode: AuditModeFlag,
 
@@ -67,12 +67,12 @@ pub(crate) struct AuditFlags {
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_positive_rate)]
     pub(crate) audit_log_batch_throttle_qps: f32,
 
-    /// Number of batches that may follow each other at once, with --audit-log-batch-throttle-enable
+    /// Number of batches that the server may send without a pause, with --audit-log-batch-throttle-enable
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) audit_log_batch_throttle_burst: u32,
 
-    /// Limit the size of events; an event loses its objects if it is larger, and is dropped and
-    /// counted if it is still larger then
+    /// Limit the size of events; if an event is larger, the server removes its objects, and if it
+    /// is still larger, drops and counts it
     #[arg(
         long,
         value_name = "BOOL",
@@ -94,7 +94,7 @@ pub(crate) struct AuditFlags {
 
     /// Whether requests wait until the audit webhook has their events
     ///
-    /// They wait at most 5 seconds, and not at all while the webhook does not take events.
+    /// They wait at most 5 seconds, and not at all while the webhook accepts no events.
     #[arg(long, value_enum, default_value = "batch")]
     pub(crate) audit_webhook_mode: AuditModeFlag,
 
@@ -127,18 +127,18 @@ pub(crate) struct AuditFlags {
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_positive_rate)]
     pub(crate) audit_webhook_batch_throttle_qps: f32,
 
-    /// Number of batches that may follow each other at once, with
+    /// Number of batches that the server may send without a pause, with
     /// --audit-webhook-batch-throttle-enable
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) audit_webhook_batch_throttle_burst: u32,
 
     /// Time before the first retry of a failed call of the audit webhook; each further retry waits
-    /// half as long again. After 5 attempts the events are dropped and counted
+    /// 1.5 times as long. After 5 attempts the events are dropped and counted
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_positive_duration)]
     pub(crate) audit_webhook_initial_backoff: Duration,
 
-    /// Limit the size of events and batches; an event loses its objects if it is larger, and is
-    /// dropped and counted if it is still larger then
+    /// Limit the size of events and batches; if an event is larger, the server removes its objects,
+    /// and if it is still larger, drops and counts it
     #[arg(
         long,
         value_name = "BOOL",
@@ -182,15 +182,15 @@ impl From<AuditModeFlag> for BackendMode {
 }
 
 impl AuditFlags {
-    /// The options of the audit log.
+    /// Converts the flags to the options of the log backend.
     pub(super) fn audit_log_options(&self) -> BackendOptions {
         let default = BackendOptions::default();
         BackendOptions {
-            mode: self.audit_log_mode.into(),
-            buffer_size: self.audit_log_batch_buffer_size.get(),
-            batch_size_max: self.audit_log_batch_max_size.get(),
+            backend_mode: self.audit_log_mode.into(),
+            queued_events_max: self.audit_log_batch_buffer_size.get(),
+            batch_events_max: self.audit_log_batch_max_size.get(),
             batch_wait_max: self.audit_log_batch_max_wait,
-            throttle: self.audit_log_batch_throttle_enable.then_some(Throttle {
+            batch_throttle: self.audit_log_batch_throttle_enable.then_some(Throttle {
                 qps: self.audit_log_batch_throttle_qps,
                 burst: self.audit_log_batch_throttle_burst,
             }),
@@ -202,19 +202,19 @@ impl AuditFlags {
         }
     }
 
-    /// The options of the audit webhook.
+    /// Converts the flags to the options of the webhook backend.
     pub(super) fn audit_webhook_options(&self) -> BackendOptions {
         let default = BackendOptions::default();
         let mode = self.audit_webhook_mode.into();
         BackendOptions {
-            mode,
-            buffer_size: self.audit_webhook_batch_buffer_size.get(),
-            batch_size_max: match mode {
+            backend_mode: mode,
+            queued_events_max: self.audit_webhook_batch_buffer_size.get(),
+            batch_events_max: match mode {
                 BackendMode::Batch => self.audit_webhook_batch_max_size.get(),
-                BackendMode::Blocking | BackendMode::BlockingStrict => default.batch_size_max,
+                BackendMode::Blocking | BackendMode::BlockingStrict => default.batch_events_max,
             },
             batch_wait_max: self.audit_webhook_batch_max_wait,
-            throttle: self.audit_webhook_batch_throttle_enable.then_some(Throttle {
+            batch_throttle: self.audit_webhook_batch_throttle_enable.then_some(Throttle {
                 qps: self.audit_webhook_batch_throttle_qps,
                 burst: self.audit_webhook_batch_throttle_burst,
             }),
@@ -256,7 +256,8 @@ impl AuditFlags {
     }
 }
 
-/// The largest event. Without truncation the limit of the server holds, which no flag raises.
+/// Returns the size limit of an event in bytes. Without truncation it is the limit of the server, which no
+/// flag raises.
 fn event_bytes_max(is_truncated: bool, bytes_max: NonZeroUsize) -> usize {
     match is_truncated {
         true => bytes_max.get().min(EVENT_BYTES_MAX),
@@ -285,15 +286,18 @@ mod tests {
     #[test]
     fn defaults_are_those_of_kubernetes() {
         let (log, webhook) = options(&[]);
-        assert_eq!((log.mode, webhook.mode), (BackendMode::Blocking, BackendMode::Batch));
-        assert_eq!((log.buffer_size, webhook.buffer_size), (10_000, 10_000));
-        assert_eq!((log.batch_size_max, webhook.batch_size_max), (1, 400));
+        assert_eq!(
+            (log.backend_mode, webhook.backend_mode),
+            (BackendMode::Blocking, BackendMode::Batch)
+        );
+        assert_eq!((log.queued_events_max, webhook.queued_events_max), (10_000, 10_000));
+        assert_eq!((log.batch_events_max, webhook.batch_events_max), (1, 400));
         assert_eq!(
             (log.batch_wait_max, webhook.batch_wait_max),
             (Duration::ZERO, Duration::from_secs(30))
         );
         assert_eq!(
-            (log.throttle, webhook.throttle),
+            (log.batch_throttle, webhook.batch_throttle),
             (None, Some(Throttle { qps: 10.0, burst: 15 }))
         );
     }

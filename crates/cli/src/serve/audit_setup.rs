@@ -47,14 +47,14 @@ pub(super) fn build_auditor(
 
 fn open_audit_log(flags: &AuditFlags, target: &Path) -> Result<audit::AuditLog, audit::LogError> {
     if target == Path::new("-") {
-        return Ok(audit::AuditLog::to_stdout());
+        return Ok(audit::AuditLog::log_to_stdout());
     }
     audit::AuditLog::open_file(
         target,
         Rotation {
-            bytes_max: (flags.audit_log_maxsize > 0)
+            file_bytes_max: (flags.audit_log_maxsize > 0)
                 .then(|| flags.audit_log_maxsize.saturating_mul(1 << 20)),
-            age_max: u32::try_from(flags.audit_log_maxage)
+            backup_age_max: u32::try_from(flags.audit_log_maxage)
                 .ok()
                 .filter(|days| *days > 0)
                 .map(|days| DAY * days),
@@ -77,7 +77,7 @@ fn build_audit_webhook_client(
         log.warn("audit webhook kubeconfig warning", &[("why", &warning.message)]);
     }
     let limits = Limits {
-        body_bytes_max: AuditWebhook::RESPONSE_BYTES_MAX,
+        response_body_bytes_max: AuditWebhook::RESPONSE_BYTES_MAX,
         connect_timeout,
         ..Limits::default()
     };

@@ -66,7 +66,7 @@ pub(super) fn build_authentication_options(
         front_proxy,
         client_authorities: load_certificates(&pki.client_ca_file)?,
         token_file,
-        service_accounts: Some(service_accounts),
+        service_account_options: Some(service_accounts),
         api_audiences: flags.api_audiences.clone(),
         anonymous_access: anonymous,
     })

@@ -125,7 +125,7 @@ impl AuthorizerSetup {
     }
 
     /// Logs the warnings about the files that were read at start.
-    pub(super) fn log_warnings(&self, log: Log) {
+    pub(super) fn log_load_warnings(&self, log: Log) {
         for warning in &self.generation.warnings {
             log_reload_notice(log, &ReloadNotice::Warned(warning));
         }
@@ -168,7 +168,11 @@ fn authorization_webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits
     };
     let cache_bytes_max =
         usize::try_from(flags.authorization_webhook_cache_max_bytes).unwrap_or(usize::MAX);
-    WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
+    WebhookLimits {
+        in_flight_calls_max: in_flight_max,
+        cache_bytes_max,
+        ..WebhookLimits::default()
+    }
 }
 
 /// Returns the identity of this server in metrics, which is the same after a restart: the host name and the
@@ -203,7 +207,7 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
         ReloadNotice::Failed { file, message, diagnostics } => {
             let position = match diagnostics.first() {
                 Some(first) => {
-                    format!("{}:{}:{}", first.file, first.position.line, first.position.column)
+                    format!("{}:{}:{}", first.file_name, first.position.line, first.position.column)
                 }
                 None => file.display().to_string(),
             };
@@ -217,7 +221,7 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
             log.warn(
                 "authorization configuration warning",
                 &[
-                    ("at", &format_args!("{}:{line}:{column}", warning.file)),
+                    ("at", &format_args!("{}:{line}:{column}", warning.file_name)),
                     ("why", &warning.message),
                 ],
             );

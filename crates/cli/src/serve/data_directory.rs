@@ -15,14 +15,14 @@ const LOCK_FILE: &str = "lock";
 
 /// A data directory that this process has locked.
 ///
-/// Before [`Self::keep_files`], dropping it removes the files that the start created: certificates, keys,
+/// Before [`Self::keep_created_files`], dropping it removes the files that the start created: certificates, keys,
 /// the kubeconfig, an empty audit log, and new directories. It never touches objects that the embedded
 /// store contained before.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
     path: PathBuf,
     /// The files that the server creates, with their content before the start.
-    original_contents: Vec<(PathBuf, Option<Vec<u8>>)>,
+    original_file_contents: Vec<(PathBuf, Option<Vec<u8>>)>,
     /// Directories that did not exist before and are removed when they are empty, innermost first.
     created_paths: Vec<PathBuf>,
     is_store_new: bool,
@@ -79,7 +79,7 @@ impl DataDirectory {
         }
         Ok(Self {
             path: path.to_owned(),
-            original_contents,
+            original_file_contents: original_contents,
             created_paths: std::mem::take(&mut created.0),
             is_store_new,
             keeps_files_on_drop: false,
@@ -89,7 +89,7 @@ impl DataDirectory {
     }
 
     /// Registers a file that is removed if the start fails. A file that exists already or has content stays.
-    pub(super) fn remove_on_failure(&mut self, file: &Path) {
+    pub(super) fn remove_file_on_failed_start(&mut self, file: &Path) {
         if !file.exists() {
             self.created_paths.insert(0, file.to_owned());
         }
@@ -104,12 +104,12 @@ impl DataDirectory {
     }
 
     /// Keeps the created files, because the server is ready. The directory stays locked until drop.
-    pub(super) fn keep_files(&mut self) {
+    pub(super) fn keep_created_files(&mut self) {
         self.keeps_files_on_drop = true;
     }
 
-    fn restore_original_contents(&mut self) {
-        for (file, before) in &self.original_contents {
+    fn restore_original_files(&mut self) {
+        for (file, before) in &self.original_file_contents {
             // The error of the start is more useful than an error of this cleanup.
             let _ = match before {
                 None => fs::remove_file(file),
@@ -127,7 +127,7 @@ impl DataDirectory {
 impl Drop for DataDirectory {
     fn drop(&mut self) {
         if !self.keeps_files_on_drop {
-            self.restore_original_contents();
+            self.restore_original_files();
         }
     }
 }

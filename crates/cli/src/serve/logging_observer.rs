@@ -66,8 +66,9 @@ struct LogRateLimit {
 }
 
 impl LogRateLimit {
-    /// Returns how many events were left out since the last line, if this event is logged.
-    fn try_log_event(&mut self, now: Instant) -> Option<u64> {
+    /// Returns the number of events that were not logged since the last line, if this event is to be
+    /// logged; `None` if it is not.
+    fn suppressed_events_if_due(&mut self, now: Instant) -> Option<u64> {
         let since_last = self.last_logged_at.map(|at| now.saturating_duration_since(at));
         if since_last.is_some_and(|since| since < MATCH_ERROR_INTERVAL) {
             self.n_suppressed_events = self.n_suppressed_events.saturating_add(1);
@@ -79,8 +80,8 @@ impl LogRateLimit {
 }
 
 impl WebhookObserver for AuthorizationWebhookLogObserver {
-    fn on_attempt(&self, result: AttemptResult, took: Duration) {
-        self.webhook_metrics.on_attempt(result, took);
+    fn on_attempt_end(&self, result: AttemptResult, took: Duration) {
+        self.webhook_metrics.on_attempt_end(result, took);
     }
 
     fn on_call_failure(&self, why: &str) {
@@ -93,12 +94,12 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
         self.webhook_metrics.on_fail_open(cause, result);
     }
 
-    fn on_match(&self, took: Duration, outcome: MatchResultKind) {
-        self.webhook_metrics.on_match(took, outcome);
+    fn on_conditions_evaluated(&self, took: Duration, outcome: MatchResultKind) {
+        self.webhook_metrics.on_conditions_evaluated(took, outcome);
     }
 
-    fn on_match_error(&self, error: &str, policy: FailurePolicy) {
-        self.webhook_metrics.on_match_error(error, policy);
+    fn on_condition_error(&self, error: &str, policy: FailurePolicy) {
+        self.webhook_metrics.on_condition_error(error, policy);
         let message = match policy {
             FailurePolicy::NoOpinion => {
                 "authorization webhook skipped: a match condition can not be evaluated"
@@ -108,7 +109,7 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
             }
         };
         let mut lines = self.match_error_rate_limit.lock().unwrap_or_else(PoisonError::into_inner);
-        let recorded = lines.try_log_event(Instant::now());
+        let recorded = lines.suppressed_events_if_due(Instant::now());
         drop(lines);
         if let Some(n_suppressed_events) = recorded {
             let fields = [("webhook", &self.name as _), ("why", &error as _)];
@@ -126,8 +127,8 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
         self.webhook_metrics.on_shared_call();
     }
 
-    fn on_rejection(&self, why: CallRejection) {
-        self.webhook_metrics.on_rejection(why);
+    fn on_call_rejected(&self, why: CallRejection) {
+        self.webhook_metrics.on_call_rejected(why);
     }
 }
 
@@ -150,9 +151,9 @@ mod tests {
         ];
         for (millis, want) in cases {
             let now = begun + Duration::from_millis(millis);
-            assert_eq!(lines.try_log_event(now), want, "{millis}");
+            assert_eq!(lines.suppressed_events_if_due(now), want, "{millis}");
         }
         // A thread may read the clock before another one and record its event after it.
-        assert_eq!(lines.try_log_event(begun), None);
+        assert_eq!(lines.suppressed_events_if_due(begun), None);
     }
 }

@@ -65,7 +65,8 @@ pub(crate) struct ListenFlags {
     pub(crate) secure_port: u16,
 
     /// IP address that the server announces to clients; defaults to --bind-address. If that is
-    /// 0.0.0.0 or ::, the default is the address from which this host connects to others, and a
+    /// 0.0.0.0 or ::, the default is the address that this host uses for outgoing connections, and
+    /// a
     /// generated certificate is valid for all addresses of the host
     #[arg(long, value_name = "IP")]
     pub(crate) advertise_address: Option<IpAddr>,
@@ -264,7 +265,7 @@ pub(crate) struct WebhookConnectionFlags {
 
     /// Maximum concurrent calls to one authorization webhook, at most half of them for one user;
     /// further requests get 429 whatever the failure policy. 0 means no limit
-    #[arg(long, value_name = "N", default_value_t = WebhookLimits::default().in_flight_max)]
+    #[arg(long, value_name = "N", default_value_t = WebhookLimits::default().in_flight_calls_max)]
     pub(crate) authorization_webhook_max_in_flight: usize,
 
     /// Timeout for connecting to an authorization or admission webhook, including name resolution,
@@ -348,7 +349,7 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 400)]
     pub(crate) max_requests_inflight: u32,
 
-    /// Added to --max-requests-inflight; the sum must be positive
+    /// Number that is added to --max-requests-inflight; the sum must be positive
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: u32,
 
@@ -357,9 +358,10 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 90_000)]
     pub(crate) max_watches: usize,
 
-    /// Maximum open connections, at most an eighth of them for one user. For a further one the
-    /// server closes one that is not authenticated, or else an idle one of the user who has the
-    /// most; it never closes one with a request in progress. The limit of open files may allow fewer
+    /// Maximum open connections, at most an eighth of them for one user. For a further connection
+    /// the server closes one on which nobody has authenticated, or else an idle one of the user who
+    /// has the most connections. It never closes a connection with a request in progress. The limit
+    /// of open files may allow fewer connections
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_connections: usize,
 

@@ -24,7 +24,7 @@ pub(super) struct ReachableAddresses {
     /// The address that the server announces to clients.
     pub(super) advertised_address: IpAddr,
     /// The other addresses of the host, if the server listens on all of them.
-    other_addresses: Vec<IpAddr>,
+    other_host_addresses: Vec<IpAddr>,
 }
 
 /// Finds the addresses by which clients reach the server. Without `--advertise-address`, a server that listens on
@@ -42,7 +42,7 @@ pub(super) fn find_reachable_addresses(
         let advertised = advertised.unwrap_or(bound);
         return Ok(ReachableAddresses {
             advertised_address: advertised,
-            other_addresses: Vec::new(),
+            other_host_addresses: Vec::new(),
         });
     }
     // A socket that is bound to `::` takes connections to IPv4 addresses too.
@@ -54,7 +54,7 @@ pub(super) fn find_reachable_addresses(
              can connect to; name the address of the server with --advertise-address"
         )
     })?;
-    Ok(ReachableAddresses { advertised_address: advertised, other_addresses: others })
+    Ok(ReachableAddresses { advertised_address: advertised, other_host_addresses: others })
 }
 
 /// Converts the flags to the options of the generated certificates.
@@ -64,7 +64,7 @@ pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> 
         listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first_cluster_ip()));
     let addresses = [Some(listen.bind_address), Some(reachable.advertised_address), service_ip];
     let addresses =
-        addresses.into_iter().flatten().chain(reachable.other_addresses.iter().copied());
+        addresses.into_iter().flatten().chain(reachable.other_host_addresses.iter().copied());
     let names = ServerNames::new(https_server::host_name().as_deref(), addresses);
     let serving_certificate = match (&listen.tls_cert_file, &listen.tls_private_key_file) {
         (Some(certificate), Some(key)) => {

@@ -28,13 +28,14 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::client::{Client, Events};
+use crate::random::Random;
 use crate::server::{Place, Server, directory};
 use aborter::Aborter;
 use audit_log::{AuditLog, Expected};
 use ledger::{Ledger, Told};
 use round::Round;
 use services::{RANGE, Services};
-use writer::{Random, Writer};
+use writer::Writer;
 
 /// How many times the server is killed, if the tests are to take long.
 const KILLS_VARIABLE: &str = "PORTCULLIS_CRASH_KILLS";

@@ -9,6 +9,8 @@ mod authorities;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod cluster_stories;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod descriptors;
@@ -19,9 +21,9 @@ mod killed_creators;
 #[cfg(test)]
 mod kubectl;
 #[cfg(test)]
-mod live_questions;
-#[cfg(test)]
 mod python;
+#[cfg(test)]
+mod random;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use authz::{Attributes, Namespace, Resource, Target, User, Verb, Verdict};
-use authz_rbac::{Binding, ExtrasPolicy, PolicyRule, Role, Snapshot, reconcile_bootstrap_policy};
+use authz_rbac::{
+    Binding, PolicyRule, ReconcileExtrasPolicy, Role, Snapshot, reconcile_bootstrap_policy,
+};
 use authz_reference::{ReferenceRbac, uncovered_rules};
 use document::Source;
 use manifests::rbac;
@@ -79,9 +81,9 @@ impl Folder {
                 default_namespace: self.namespace.as_deref(),
                 ..ReadOptions::default()
             };
-            let source = Source { name: file.to_str().unwrap(), bytes: &bytes };
-            for found in manifests::read_with_options(&source, options).objects {
-                match found.object {
+            let source = Source { name: file.to_str().unwrap(), file_bytes: &bytes };
+            for found in manifests::read_manifests_with_options(&source, options).objects {
+                match found.authorizer_object {
                     AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => roles.push(role),
                     AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {
                         bindings.push(binding)
@@ -94,7 +96,7 @@ impl Folder {
         let defaults = rbac::bootstrap_policy().unwrap();
         let mut snapshot = Snapshot::default();
         roles.iter().for_each(|role| snapshot.put_role(role.clone()));
-        reconcile_bootstrap_policy(&mut snapshot, &defaults, ExtrasPolicy::Keep);
+        reconcile_bootstrap_policy(&mut snapshot, &defaults, ReconcileExtrasPolicy::Keep);
         let mut reference = ReferenceRbac::default();
         for role in
             roles.iter().chain(&defaults.roles).filter(|role| !role.metadata.namespace.is_empty())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cluster_client::ClusterClient;
 use fake_http::{Authority, Leaf, Peer, Script, ServerTls};
-use kubeconfig::{ContextChoice, load_cluster_connection, read_file};
+use kubeconfig::{ContextOverrides, load_cluster_connection, read_file};
 use tempfile::TempDir;
 
 /// A scripted API server over TLS, with a folder for the kubeconfig and credential programs.
@@ -32,7 +32,7 @@ impl Cluster {
              users: [{{name: u, user: {user}}}]\n"
         );
         let path = self.write("config", &kubeconfig);
-        let connection = load_cluster_connection(&[path], &ContextChoice::default(), &read_file);
+        let connection = load_cluster_connection(&[path], &ContextOverrides::default(), &read_file);
         ClusterClient::new(connection.unwrap())
     }
 

@@ -220,7 +220,7 @@ fn an_object_is_at_most_as_long_as_in_a_json_body() {
     assert_eq!(decode(&body(n_too_many), pod), Err(ProtobufError::TooLong));
     for (character, n_bytes) in [("\u{1}", 6), ("\"", 2), ("\\", 2), ("a", 1), ("é", 2)] {
         let json = serde_json::to_string(character).unwrap();
-        assert_eq!((json.len() - 2, escaped_len(character)), (n_bytes, n_bytes), "{json}");
+        assert_eq!((json.len() - 2, escaped_json_len(character)), (n_bytes, n_bytes), "{json}");
     }
 }
 

@@ -6,23 +6,24 @@ use super::*;
 fn one_user_gets_half_rounded_up_and_at_least_one() {
     for (permits_max, of_one_user) in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 128)] {
         let limit = Arc::new(ConcurrencyLimit::new(permits_max));
-        let permits: Vec<_> =
-            std::iter::from_fn(|| limit.acquire("attacker").ok()).take(permits_max + 1).collect();
+        let permits: Vec<_> = std::iter::from_fn(|| limit.acquire_permit("attacker").ok())
+            .take(permits_max + 1)
+            .collect();
         assert_eq!(permits.len(), of_one_user, "of {permits_max}");
         let is_room_left = of_one_user < permits_max;
-        assert_eq!(limit.acquire("victim").is_ok(), is_room_left, "of {permits_max}");
+        assert_eq!(limit.acquire_permit("victim").is_ok(), is_room_left, "of {permits_max}");
     }
 }
 
 #[test]
 fn the_reason_says_whose_limit_it_is() {
     let limit = Arc::new(ConcurrencyLimit::new(2));
-    let held = limit.acquire("jane").unwrap();
-    assert_eq!(limit.acquire("jane").unwrap_err(), Busy::User { permits_max: 1 });
-    let other = limit.acquire("joe").unwrap();
-    assert_eq!(limit.acquire("jane").unwrap_err(), Busy::Total { permits_max: 2 });
+    let held = limit.acquire_permit("jane").unwrap();
+    assert_eq!(limit.acquire_permit("jane").unwrap_err(), LimitReached::User { permits_max: 1 });
+    let other = limit.acquire_permit("joe").unwrap();
+    assert_eq!(limit.acquire_permit("jane").unwrap_err(), LimitReached::Total { permits_max: 2 });
     drop((held, other));
-    assert!(limit.acquire("jane").is_ok());
+    assert!(limit.acquire_permit("jane").is_ok());
 }
 
 #[derive(Debug, Clone)]
@@ -48,10 +49,10 @@ proptest! {
                 Step::Acquire(user) => {
                     let user = user.to_string();
                     let n_of_user = held.iter().filter(|(holder, _)| *holder == user).count();
-                    match limit.acquire(&user) {
+                    match limit.acquire_permit(&user) {
                         Ok(permit) => held.push((user, permit)),
-                        Err(Busy::Total { .. }) => prop_assert_eq!(held.len(), permits_max),
-                        Err(Busy::User { .. }) => {
+                        Err(LimitReached::Total { .. }) => prop_assert_eq!(held.len(), permits_max),
+                        Err(LimitReached::User { .. }) => {
                             prop_assert_eq!(n_of_user, limit.permits_per_user_max());
                         }
                     }
@@ -79,15 +80,15 @@ proptest! {
 
 #[test]
 fn a_permit_grows_within_the_limits() {
-    let limit = Arc::new(ConcurrencyLimit::with_limit_per_user(100, 40));
-    let mut held = limit.acquire_many("jane", 10).unwrap();
-    held.grow_to(5).unwrap();
+    let limit = Arc::new(ConcurrencyLimit::new_with_limit_per_user(100, 40));
+    let mut held = limit.acquire_permits("jane", 10).unwrap();
+    held.grow_permit_to(5).unwrap();
     assert_eq!(limit.n_permits_in_use(), 10);
-    held.grow_to(40).unwrap();
-    assert_eq!(held.grow_to(41), Err(Busy::User { permits_max: 40 }));
+    held.grow_permit_to(40).unwrap();
+    assert_eq!(held.grow_permit_to(41), Err(LimitReached::User { permits_max: 40 }));
     assert_eq!(limit.n_permits_in_use(), 40);
-    held.grow_exempt_to(45);
-    held.grow_to(45).unwrap();
+    held.grow_permit_beyond_limit(45);
+    held.grow_permit_to(45).unwrap();
     assert_eq!(limit.n_permits_in_use(), 45);
     drop(held);
     assert_eq!(limit.n_permits_in_use(), 0);
@@ -95,18 +96,27 @@ fn a_permit_grows_within_the_limits() {
 
 #[test]
 fn several_permits_count_together_and_can_be_given_back_in_part() {
-    let limit = Arc::new(ConcurrencyLimit::with_limit_per_user(100, 40));
-    let mut held = limit.acquire_many("jane", 40).unwrap();
-    assert_eq!(limit.acquire_many("jane", 1).unwrap_err(), Busy::User { permits_max: 40 });
-    held.shrink_to(15);
-    held.shrink_to(30);
+    let limit = Arc::new(ConcurrencyLimit::new_with_limit_per_user(100, 40));
+    let mut held = limit.acquire_permits("jane", 40).unwrap();
+    assert_eq!(
+        limit.acquire_permits("jane", 1).unwrap_err(),
+        LimitReached::User { permits_max: 40 }
+    );
+    held.shrink_permit_to(15);
+    held.shrink_permit_to(30);
     assert_eq!(limit.n_permits_in_use(), 15);
-    let _more = limit.acquire_many("jane", 25).unwrap();
-    let _joe = limit.acquire_many("joe", 40).unwrap();
-    assert_eq!(limit.acquire_many("ada", 21).unwrap_err(), Busy::Total { permits_max: 100 });
-    let exempt = limit.acquire_exempt("root", 1_000);
+    let _more = limit.acquire_permits("jane", 25).unwrap();
+    let _joe = limit.acquire_permits("joe", 40).unwrap();
+    assert_eq!(
+        limit.acquire_permits("ada", 21).unwrap_err(),
+        LimitReached::Total { permits_max: 100 }
+    );
+    let exempt = limit.acquire_permits_beyond_limit("root", 1_000);
     assert_eq!(limit.n_permits_in_use(), 1_080);
-    assert_eq!(limit.acquire_many("ada", 1).unwrap_err(), Busy::Total { permits_max: 100 });
+    assert_eq!(
+        limit.acquire_permits("ada", 1).unwrap_err(),
+        LimitReached::Total { permits_max: 100 }
+    );
     drop(exempt);
-    assert!(limit.acquire_many("ada", 20).is_ok());
+    assert!(limit.acquire_permits("ada", 20).is_ok());
 }

@@ -37,7 +37,7 @@ const UNSUPPORTED_KINDS: [(&str, &[&str]); 3] = [
 ///
 /// The first check that fails.
 pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static str, DecodeProblem> {
-    let meta = TypeMeta::from_root(root)?;
+    let meta = TypeMeta::from_root_node(root)?;
     let TypeMeta { api_version_span, kind_span, .. } = meta;
     if meta.kind.is_empty() {
         let message = format!("Object 'Kind' is missing in '{text}'");

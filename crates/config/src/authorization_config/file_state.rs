@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use document::go_error_text;
+use document::go_io_error_text;
 
 /// The state of a file path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub fn stat_file(path: &Path) -> FileState {
         Ok(metadata) if metadata.is_file() => FileState::Regular,
         Ok(_) => FileState::Irregular,
         Err(error) => FileState::Unreadable {
-            error: format!("stat {}: {}", path.display(), go_error_text(&error)),
+            error: format!("stat {}: {}", path.display(), go_io_error_text(&error)),
         },
     }
 }

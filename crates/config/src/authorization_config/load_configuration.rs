@@ -18,7 +18,7 @@ use super::normalize_kep_forms::normalize_kep_forms;
 use super::schema::{API_VERSIONS, AUTHORIZATION_CONFIGURATION, AUTHORIZER_TYPES, VERSIONS};
 use super::server_rules;
 use super::unvalidated_config;
-use super::validate::{ValidationRules, convert_authorizers};
+use super::validate::{ValidationOptions, convert_authorizers};
 
 /// The error of a server that gets a configuration file while the feature gate is disabled.
 pub const CONFIG_FILE_WITHOUT_GATE_ERROR: &str = "--authorization-config cannot be used without enabling \
@@ -112,7 +112,7 @@ impl fmt::Display for LoadError {
             }
             Self::Invalid(diagnostics) | Self::Server(diagnostics) => {
                 let messages: Vec<_> = diagnostics.iter().map(|d| d.fault.to_string()).collect();
-                f.write_str(&field_errors::aggregate(&messages))
+                f.write_str(&field_errors::aggregate_messages(&messages))
             }
         }
     }
@@ -132,8 +132,8 @@ impl std::error::Error for LoadError {}
 /// The first of the steps 1, 2, 4 and 5 that finds a fault ends loading with all faults of that
 /// step.
 pub fn load_configuration(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfiguration {
-    if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        let error = SpannedDecodeError::too_large_error()
+    if source.file_bytes.len() > DOCUMENT_BYTES_MAX {
+        let error = SpannedDecodeError::file_too_large_error()
             .into_decode_error(source.name, &LineIndex::new(""));
         let configuration = Err(LoadError::Decode(error));
         return LoadedConfiguration { api_version: None, configuration, warnings: Vec::new() };
@@ -144,18 +144,20 @@ pub fn load_configuration(source: &Source<'_>, options: &LoadOptions<'_>) -> Loa
         faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
     };
     let mut report = ValidationReport::default();
-    let (api_version, configuration) = match decode(source, &text, malformed, &mut report.warnings)
-    {
-        Err(error) => (None, Err(LoadError::Decode(error.into_decode_error(source.name, &lines)))),
-        Ok((api_version, configuration)) => {
-            let converted = convert_configuration(configuration, options, &mut report);
-            let configuration = converted.map_err(|faults| match faults {
-                RuleViolations::Format(faults) => LoadError::Invalid(diagnose(faults)),
-                RuleViolations::Server(faults) => LoadError::Server(diagnose(faults)),
-            });
-            (api_version, configuration)
-        }
-    };
+    let (api_version, configuration) =
+        match decode_configuration(source, &text, malformed, &mut report.warnings) {
+            Err(error) => {
+                (None, Err(LoadError::Decode(error.into_decode_error(source.name, &lines))))
+            }
+            Ok((api_version, configuration)) => {
+                let converted = convert_configuration(configuration, options, &mut report);
+                let configuration = converted.map_err(|faults| match faults {
+                    RuleViolations::Format(faults) => LoadError::Invalid(diagnose(faults)),
+                    RuleViolations::Server(faults) => LoadError::Server(diagnose(faults)),
+                });
+                (api_version, configuration)
+            }
+        };
     let warnings = report
         .warnings
         .into_iter()
@@ -165,17 +167,17 @@ pub fn load_configuration(source: &Source<'_>, options: &LoadOptions<'_>) -> Loa
 }
 
 /// Decodes the file. Returns its fields, and its API version if it declares one.
-fn decode(
+fn decode_configuration(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
     warnings: &mut Vec<SpannedWarning>,
 ) -> Result<(Option<&'static str>, unvalidated_config::UnvalidatedConfiguration), SpannedDecodeError>
 {
-    if source.bytes.is_empty() {
+    if source.file_bytes.is_empty() {
         return Ok((None, unvalidated_config::UnvalidatedConfiguration::default()));
     }
-    let ParsedDocument { root, duplicate_keys } =
+    let ParsedDocument { root_node: root, duplicate_keys } =
         parse_document(source, text, malformed, warnings)?;
     let version = identify_api_version(text, &root)?;
     let problems =
@@ -200,7 +202,7 @@ fn convert_configuration(
     normalize_kep_forms(&mut configuration, report);
     set_defaults(&mut configuration, report);
     server_rules::warn_of_anonymous_access(&configuration, options.role, report);
-    let rules = ValidationRules {
+    let rules = ValidationOptions {
         known_authorizer_types: options.known_authorizer_types.iter().copied().collect(),
         plugin_authorizer_types: options.plugin_authorizer_types,
         repeatable_authorizer_types: options.repeatable_authorizer_types.iter().copied().collect(),

@@ -21,7 +21,7 @@ pub(super) fn normalize_kep_forms(
     let authorizers = FieldPath::root("authorizers");
     for (idx, authorizer) in configuration.authorizers.iter_mut().enumerate() {
         let at = authorizers.index(idx);
-        let kind = AuthorizerType::from_name(&authorizer.kind.value);
+        let kind = AuthorizerType::from_type_name(&authorizer.kind.value);
         if let Some(kind) = kind
             && let Some(name) = kind.required_authorizer_name()
             && !authorizer.has_name

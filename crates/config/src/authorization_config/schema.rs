@@ -24,7 +24,7 @@ pub(super) const AUTHORIZER_TYPES: [&str; 6] =
 pub(crate) static AUTHORIZATION_CONFIGURATION: ObjectSchema = ObjectSchema {
     type_name: KIND,
     description: "Configuration of the authorizers of an API server.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "apiVersion",
             description: "Version of the format.",
@@ -50,7 +50,7 @@ pub(crate) static AUTHORIZATION_CONFIGURATION: ObjectSchema = ObjectSchema {
 static AUTHORIZER: ObjectSchema = ObjectSchema {
     type_name: "AuthorizerConfiguration",
     description: "One authorizer.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "type",
             description: "Type of the authorizer. Only Webhook may occur more than once.",
@@ -77,7 +77,7 @@ static AUTHORIZER: ObjectSchema = ObjectSchema {
 static WEBHOOK: ObjectSchema = ObjectSchema {
     type_name: "WebhookConfiguration",
     description: "Parameters of a webhook.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "authorizedTTL",
             description: "How long an answer that allows is reused.",
@@ -150,7 +150,7 @@ static WEBHOOK: ObjectSchema = ObjectSchema {
 static CONNECTION_INFO: ObjectSchema = ObjectSchema {
     type_name: "WebhookConnectionInfo",
     description: "How a webhook is reached.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "type",
             description: "KubeConfigFile reads a kubeconfig file. InClusterConfig uses the \
@@ -171,7 +171,7 @@ static CONNECTION_INFO: ObjectSchema = ObjectSchema {
 static MATCH_CONDITION: ObjectSchema = ObjectSchema {
     type_name: "WebhookMatchCondition",
     description: "One condition.",
-    fields: &[FieldSchema {
+    field_schemas: &[FieldSchema {
         name: "expression",
         description: "A CEL expression of type bool over the variable request, a \
             SubjectAccessReview spec. An expression that begins with ! must be quoted.",

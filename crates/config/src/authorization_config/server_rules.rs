@@ -25,14 +25,16 @@ pub(super) fn check_server_rules(
     let authorizers = configuration.authorizers.iter().enumerate();
     let mut faults: Vec<_> =
         authorizers.clone().filter_map(|(idx, entry)| check_authorizer_name(idx, entry)).collect();
-    faults.extend(check_required_types(configuration, required_authorizer_types));
+    faults.extend(check_required_authorizer_types(configuration, required_authorizer_types));
     if options.role == ServerRole::Main {
         faults.extend(
-            authorizers.clone().filter_map(|(idx, entry)| check_webhook_connection(idx, entry)),
+            authorizers.clone().filter_map(|(idx, entry)| refuse_in_cluster_connection(idx, entry)),
         );
     }
     if !options.has_abac_policy_file {
-        faults.extend(authorizers.filter_map(|(idx, entry)| check_abac_policy_file(idx, entry)));
+        faults.extend(
+            authorizers.filter_map(|(idx, entry)| refuse_abac_without_policy_file(idx, entry)),
+        );
     }
     faults
 }
@@ -46,7 +48,7 @@ pub(super) fn warn_of_anonymous_access(
 ) {
     let authorizers = configuration.authorizers.iter().enumerate();
     let is_open = |entry: &UnvalidatedAuthorizer| {
-        AuthorizerType::from_name(&entry.kind.value) == Some(AuthorizerType::AlwaysAllow)
+        AuthorizerType::from_type_name(&entry.kind.value) == Some(AuthorizerType::AlwaysAllow)
     };
     let open = authorizers.filter(|(_, entry)| role == ServerRole::Main && is_open(entry));
     report.warnings.extend(open.map(|(idx, entry)| SpannedWarning {
@@ -58,8 +60,11 @@ pub(super) fn warn_of_anonymous_access(
     }));
 }
 
-fn check_abac_policy_file(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
-    if AuthorizerType::from_name(&entry.kind.value) != Some(AuthorizerType::Abac) {
+fn refuse_abac_without_policy_file(
+    idx: usize,
+    entry: &UnvalidatedAuthorizer,
+) -> Option<SpannedFault> {
+    if AuthorizerType::from_type_name(&entry.kind.value) != Some(AuthorizerType::Abac) {
         return None;
     }
     let field = FieldPath::root("authorizers").index(idx).child("type").to_string();
@@ -69,7 +74,7 @@ fn check_abac_policy_file(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<S
 }
 
 fn check_authorizer_name(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
-    let kind = AuthorizerType::from_name(&entry.kind.value)?;
+    let kind = AuthorizerType::from_type_name(&entry.kind.value)?;
     let expected = kind.required_authorizer_name()?;
     let name = &entry.name.value;
     if name == expected {
@@ -82,14 +87,14 @@ fn check_authorizer_name(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<Sp
     Some(new_server_fault(Fault::Server { field, message }, span))
 }
 
-fn check_required_types(
+fn check_required_authorizer_types(
     configuration: &UnvalidatedConfiguration,
     required_authorizer_types: &BTreeSet<AuthorizerType>,
 ) -> Option<SpannedFault> {
     let present: BTreeSet<_> = configuration
         .authorizers
         .iter()
-        .filter_map(|entry| AuthorizerType::from_name(&entry.kind.value))
+        .filter_map(|entry| AuthorizerType::from_type_name(&entry.kind.value))
         .collect();
     // The order of the types is that of their names.
     let missing: Vec<_> =
@@ -102,7 +107,7 @@ fn check_required_types(
     Some(new_server_fault(fault, configuration.authorizers_span))
 }
 
-fn check_webhook_connection(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
+fn refuse_in_cluster_connection(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
     let kind = &entry.webhook.as_ref()?.connection_info.kind;
     if kind.value != ConnectionInfo::InClusterConfig.type_name() {
         return None;

@@ -60,7 +60,7 @@ fn server() -> LoadOptions<'static> {
 }
 
 fn load_text(text: &str, options: &LoadOptions<'_>) -> LoadedConfiguration {
-    load_configuration(&Source { name: "test.yaml", bytes: text.as_bytes() }, options)
+    load_configuration(&Source { name: "test.yaml", file_bytes: text.as_bytes() }, options)
 }
 
 /// Returns the message of every fault; empty if the file is accepted.

@@ -20,7 +20,7 @@ use super::unvalidated_config;
 use super::webhook::convert_webhook;
 
 /// Inputs of validation besides the file.
-pub(super) struct ValidationRules<'a> {
+pub(super) struct ValidationOptions<'a> {
     pub(super) known_authorizer_types: BTreeSet<&'a str>,
     pub(super) plugin_authorizer_types: &'a [PluginType],
     pub(super) repeatable_authorizer_types: BTreeSet<&'a str>,
@@ -33,7 +33,7 @@ pub(super) struct ValidationRules<'a> {
 /// report. A type that the rules accept and the chain does not implement is left out too.
 pub(super) fn convert_authorizers(
     configuration: &unvalidated_config::UnvalidatedConfiguration,
-    rules: &ValidationRules<'_>,
+    rules: &ValidationOptions<'_>,
     report: &mut ValidationReport,
 ) -> Vec<AuthorizerConfiguration> {
     let at = FieldPath::root("authorizers");
@@ -54,15 +54,15 @@ pub(super) fn convert_authorizers(
 /// share.
 #[derive(Default)]
 struct SeenAuthorizers<'w> {
-    seen_types: BTreeSet<&'w str>,
-    seen_names: BTreeSet<&'w str>,
+    seen_authorizer_types: BTreeSet<&'w str>,
+    seen_authorizer_names: BTreeSet<&'w str>,
     condition_compiler: ConditionCompiler,
 }
 
 fn convert_authorizer<'w>(
     at: &FieldPath<'_>,
     entry: &'w unvalidated_config::UnvalidatedAuthorizer,
-    rules: &ValidationRules<'_>,
+    rules: &ValidationOptions<'_>,
     seen: &mut SeenAuthorizers<'w>,
     report: &mut ValidationReport,
 ) -> Option<AuthorizerConfiguration> {
@@ -82,13 +82,14 @@ fn convert_authorizer<'w>(
         report.add_fault_with_hint(error, &entry.kind, entry.span, did_you_mean(kind, &known));
         return None;
     }
-    if !seen.seen_types.insert(kind) && !rules.repeatable_authorizer_types.contains(kind) {
+    if !seen.seen_authorizer_types.insert(kind) && !rules.repeatable_authorizer_types.contains(kind)
+    {
         report.add_fault(at_type.duplicate(kind), &entry.kind, entry.span);
         return None;
     }
 
-    let name = convert_name(at, entry, seen, report);
-    let kind = AuthorizerType::from_name(kind);
+    let name = convert_authorizer_name(at, entry, seen, report);
+    let kind = AuthorizerType::from_type_name(kind);
     if kind == Some(AuthorizerType::Webhook) {
         let Some(webhook) = &entry.webhook else {
             let error = at.child("webhook").required("required when type=Webhook");
@@ -116,7 +117,7 @@ fn convert_authorizer<'w>(
 }
 
 /// The name must be present, unique, and a DNS-1123 subdomain.
-fn convert_name<'w>(
+fn convert_authorizer_name<'w>(
     at: &FieldPath<'_>,
     entry: &'w unvalidated_config::UnvalidatedAuthorizer,
     seen: &mut SeenAuthorizers<'w>,
@@ -124,7 +125,7 @@ fn convert_name<'w>(
 ) -> Option<AuthorizerName> {
     let at = at.child("name");
     let name = entry.name.value.as_str();
-    let is_new = seen.seen_names.insert(name);
+    let is_new = seen.seen_authorizer_names.insert(name);
     if name.is_empty() {
         report.add_fault(at.required(""), &entry.name, entry.span);
         return None;

@@ -19,13 +19,13 @@ use field_errors::{BadValue, FieldPath};
 
 use super::file_state::FileState;
 use super::unvalidated_config;
-use super::validate::ValidationRules;
+use super::validate::ValidationOptions;
 
 /// Converts a webhook, or reports every rule that it breaks.
 pub(super) fn convert_webhook(
     at: &FieldPath<'_>,
     webhook: &unvalidated_config::UnvalidatedWebhook,
-    rules: &ValidationRules<'_>,
+    rules: &ValidationOptions<'_>,
     compiler: &mut ConditionCompiler,
     report: &mut ValidationReport,
 ) -> Option<WebhookSettings> {
@@ -35,11 +35,11 @@ pub(super) fn convert_webhook(
     let unauthorized_ttl =
         convert_ttl(&at.child("unauthorizedTTL"), &webhook.unauthorized_ttl, webhook.span, report);
     let review_version = convert_review_version(at, webhook, report);
-    let has_condition_version = check_condition_version(at, webhook, report);
+    let has_condition_version = check_match_condition_version(at, webhook, report);
     let failure_policy = convert_failure_policy(at, webhook, report);
-    let connection = convert_connection(at, &webhook.connection_info, rules, report);
+    let connection = convert_connection_info(at, &webhook.connection_info, rules, report);
     let conditions =
-        convert_conditions(&at.child("matchConditions"), webhook, rules, compiler, report)?;
+        convert_match_conditions(&at.child("matchConditions"), webhook, rules, compiler, report)?;
     Some(WebhookSettings {
         timeout: timeout?,
         authorized_caching: CacheSettings::new(
@@ -123,7 +123,7 @@ fn convert_review_version(
 
 /// The version of conditions is required if there are conditions, and must be supported. Returns
 /// whether it is present, or `None` after a fault.
-fn check_condition_version(
+fn check_match_condition_version(
     at: &FieldPath<'_>,
     webhook: &unvalidated_config::UnvalidatedWebhook,
     report: &mut ValidationReport,
@@ -185,10 +185,10 @@ fn report_unsupported_value(
 
 /// The connection type must be present and supported, and `kubeConfigFile` must be set for the type
 /// `KubeConfigFile` alone.
-fn convert_connection(
+fn convert_connection_info(
     at: &FieldPath<'_>,
     info: &unvalidated_config::ConnectionInfo,
-    rules: &ValidationRules<'_>,
+    rules: &ValidationOptions<'_>,
     report: &mut ValidationReport,
 ) -> Option<ConnectionInfo> {
     let at = at.child("connectionInfo");
@@ -209,7 +209,7 @@ fn convert_connection(
         },
         "KubeConfigFile" => convert_kube_config_file(&at, info, rules, report),
         other => {
-            let shown = render_connection_json(other, info.kube_config_file.value.as_deref());
+            let shown = render_connection_info_json(other, info.kube_config_file.value.as_deref());
             let type_names = &ConnectionInfo::TYPE_NAMES;
             let error = at.child("type").not_supported(BadValue::Json(shown), type_names);
             report.add_fault_with_hint(
@@ -227,7 +227,7 @@ fn convert_connection(
 fn convert_kube_config_file(
     at: &FieldPath<'_>,
     info: &unvalidated_config::ConnectionInfo,
-    rules: &ValidationRules<'_>,
+    rules: &ValidationOptions<'_>,
     report: &mut ValidationReport,
 ) -> Option<ConnectionInfo> {
     let at = at.child("kubeConfigFile");
@@ -250,7 +250,7 @@ fn convert_kube_config_file(
 
 /// Writes the connection as Go writes it, with the characters escaped that are special in HTML and
 /// JavaScript.
-fn render_connection_json(kind: &str, path: Option<&str>) -> String {
+fn render_connection_info_json(kind: &str, path: Option<&str>) -> String {
     let value = |text: Option<&str>| {
         let json = text.map_or(serde_json::Value::Null, serde_json::Value::from).to_string();
         let escaped = [
@@ -267,10 +267,10 @@ fn render_connection_json(kind: &str, path: Option<&str>) -> String {
 
 /// The feature gate must allow conditions, there must not be too many, and each must be present,
 /// unique and compile. Returns `None` if any condition is at fault.
-fn convert_conditions(
+fn convert_match_conditions(
     at: &FieldPath<'_>,
     webhook: &unvalidated_config::UnvalidatedWebhook,
-    rules: &ValidationRules<'_>,
+    rules: &ValidationOptions<'_>,
     compiler: &mut ConditionCompiler,
     report: &mut ValidationReport,
 ) -> Option<Vec<MatchCondition>> {
@@ -298,9 +298,9 @@ fn convert_conditions(
         } else if !seen.insert(expression) {
             report.add_fault(at.duplicate(expression), &condition.expression, condition.span);
         } else {
-            match compiler.compile(expression) {
+            match compiler.compile_condition(expression) {
                 Ok(condition) => compiled.push(condition),
-                Err(error) => report.faults.push(condition_fault(&at, condition, error)),
+                Err(error) => report.faults.push(match_condition_fault(&at, condition, error)),
             }
         }
     }
@@ -308,7 +308,7 @@ fn convert_conditions(
 }
 
 /// The fault of an expression that does not compile, with the position of each issue.
-fn condition_fault(
+fn match_condition_fault(
     at: &FieldPath<'_>,
     condition: &unvalidated_config::UnvalidatedMatchCondition,
     error: ConditionError,
@@ -320,8 +320,8 @@ fn condition_fault(
         ConditionError::Internal { detail } => (at.internal(&detail), Vec::new()),
     };
     let notes: Vec<_> =
-        issues.into_iter().map(|issue| convert_condition_issue(issue, text, span)).collect();
-    let tag_hint = condition.expression.is_tagged.then(|| hint::LEADING_BANG_HINT.to_owned());
+        issues.into_iter().map(|issue| convert_match_condition_issue(issue, text, span)).collect();
+    let tag_hint = condition.expression.has_yaml_tag.then(|| hint::LEADING_BANG_HINT.to_owned());
     SpannedFault {
         fault: Fault::Field(error),
         span: notes.first().map_or(span, |note| note.span),
@@ -330,7 +330,7 @@ fn condition_fault(
     }
 }
 
-fn convert_condition_issue(
+fn convert_match_condition_issue(
     issue: ConditionIssue,
     text: &SpannedText,
     value_span: Span,
@@ -374,7 +374,7 @@ mod tests {
     }
 
     fn load_text(text: &str) -> Result<Configuration, LoadError> {
-        let source = Source { name: "test.yaml", bytes: text.as_bytes() };
+        let source = Source { name: "test.yaml", file_bytes: text.as_bytes() };
         let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
         load_configuration(&source, &options).configuration
     }
@@ -407,9 +407,9 @@ mod tests {
     #[test]
     fn structures_are_written_as_go_writes_them() {
         assert_eq!(
-            render_connection_json("<a\"&b>", Some("/x")),
+            render_connection_info_json("<a\"&b>", Some("/x")),
             r#"{"Type":"\u003ca\"\u0026b\u003e","KubeConfigFile":"/x"}"#
         );
-        assert_eq!(render_connection_json("X", None), r#"{"Type":"X","KubeConfigFile":null}"#);
+        assert_eq!(render_connection_info_json("X", None), r#"{"Type":"X","KubeConfigFile":null}"#);
     }
 }

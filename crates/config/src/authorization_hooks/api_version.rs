@@ -11,7 +11,7 @@ const SCHEME: &str = "external authorization hooks";
 /// Finds the version of a hook file. The checks run in the order in which Kubernetes checks its own
 /// kinds.
 pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static str, DecodeProblem> {
-    let meta = TypeMeta::from_root(root)?;
+    let meta = TypeMeta::from_root_node(root)?;
     if meta.kind.is_empty() {
         let message = format!("Object 'Kind' is missing in '{text}'");
         let hint = Some(format!("add `kind: {KIND}`"));

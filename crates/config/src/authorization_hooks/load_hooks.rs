@@ -53,7 +53,7 @@ impl fmt::Display for LoadError {
             }
             Self::Invalid(diagnostics) => {
                 let messages: Vec<_> = diagnostics.iter().map(|d| d.fault.to_string()).collect();
-                f.write_str(&field_errors::aggregate(&messages))
+                f.write_str(&field_errors::aggregate_messages(&messages))
             }
         }
     }
@@ -67,12 +67,12 @@ impl std::error::Error for LoadError {}
 /// The API group decides. For a file that is not well-formed, [`FileKind::detect_file_kind`] decides by its
 /// text.
 pub fn is_hook_configuration(source: &Source<'_>) -> bool {
-    if source.bytes.len() > DOCUMENT_BYTES_MAX {
+    if source.file_bytes.len() > DOCUMENT_BYTES_MAX {
         return false;
     }
     let (text, malformed) = source.decode_text();
     match parse_document(source, &text, malformed, &mut Vec::new()) {
-        Ok(tree) => TypeMeta::from_root(&tree.root).is_ok_and(|meta| meta.group == GROUP),
+        Ok(tree) => TypeMeta::from_root_node(&tree.root_node).is_ok_and(|meta| meta.group == GROUP),
         Err(_) => FileKind::detect_file_kind(source) == Some(FileKind::HookConfiguration),
     }
 }
@@ -85,8 +85,8 @@ pub fn is_hook_configuration(source: &Source<'_>) -> bool {
 ///
 /// The first step that finds a fault ends loading with all faults of that step.
 pub fn load_hooks(source: &Source<'_>) -> LoadedHooks {
-    if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        let error = SpannedDecodeError::too_large_error()
+    if source.file_bytes.len() > DOCUMENT_BYTES_MAX {
+        let error = SpannedDecodeError::file_too_large_error()
             .into_decode_error(source.name, &LineIndex::new(""));
         return LoadedHooks { hooks: Err(LoadError::Decode(error)), warnings: Vec::new() };
     }
@@ -96,7 +96,7 @@ pub fn load_hooks(source: &Source<'_>) -> LoadedHooks {
         faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
     };
     let mut report = ValidationReport::default();
-    let hooks = match decode(source, &text, malformed, &mut report.warnings) {
+    let hooks = match decode_hooks(source, &text, malformed, &mut report.warnings) {
         Err(error) => Err(LoadError::Decode(error.into_decode_error(source.name, &lines))),
         Ok(configuration) => {
             let hooks = convert_hooks(&configuration, &lines, &mut report);
@@ -114,13 +114,13 @@ pub fn load_hooks(source: &Source<'_>) -> LoadedHooks {
     LoadedHooks { hooks, warnings }
 }
 
-fn decode(
+fn decode_hooks(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
     warnings: &mut Vec<SpannedWarning>,
 ) -> Result<UnvalidatedHookConfiguration, SpannedDecodeError> {
-    let ParsedDocument { root, duplicate_keys } =
+    let ParsedDocument { root_node: root, duplicate_keys } =
         parse_document(source, text, malformed, warnings)?;
     let version = identify_api_version(text, &root)?;
     let problems = check_against_schema(text, version, &root, &HOOK_CONFIGURATION, &NodePath::ROOT);

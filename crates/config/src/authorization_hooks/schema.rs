@@ -14,7 +14,7 @@ pub(crate) const KIND: &str = "ExternalAuthorizationHookConfiguration";
 pub(crate) static HOOK_CONFIGURATION: ObjectSchema = ObjectSchema {
     type_name: KIND,
     description: "Where the authorization webhooks of an API server are.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "apiVersion",
             description: "Version of the format.",
@@ -46,7 +46,7 @@ pub(crate) static HOOK_CONFIGURATION: ObjectSchema = ObjectSchema {
 static HOOK: ObjectSchema = ObjectSchema {
     type_name: "ExternalAuthorizationHook",
     description: "One webhook.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "name",
             description: "Name of the authorizer in metrics and reasons: unique.",
@@ -65,7 +65,7 @@ static HOOK: ObjectSchema = ObjectSchema {
 static CLIENT_CONFIG: ObjectSchema = ObjectSchema {
     type_name: "WebhookClientConfig",
     description: "How a webhook is reached.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "serverCaFile",
             description: "File with the authorities that are trusted, instead of those of the \
@@ -109,7 +109,7 @@ static CLIENT_CONFIG: ObjectSchema = ObjectSchema {
 static SERVICE: ObjectSchema = ObjectSchema {
     type_name: "ServiceReference",
     description: "A service of the cluster.",
-    fields: &[
+    field_schemas: &[
         FieldSchema {
             name: "name",
             description: "Name of the service.",

@@ -22,7 +22,7 @@ fn hook_file(client_config: &str) -> String {
 }
 
 fn load_text(text: &str) -> LoadedHooks {
-    load_hooks(&Source { name: "hooks.yaml", bytes: text.as_bytes() })
+    load_hooks(&Source { name: "hooks.yaml", file_bytes: text.as_bytes() })
 }
 
 fn hooks(text: &str) -> Vec<AuthorizationHook> {
@@ -74,7 +74,7 @@ fn shw_01_the_sample_with_a_service() {
 #[test]
 fn shw_03_the_group_identifies_the_file() {
     let v9 = file("- {}").replace("v1alpha1", "v9");
-    assert!(is_hook_configuration(&Source { name: "-", bytes: v9.as_bytes() }));
+    assert!(is_hook_configuration(&Source { name: "-", file_bytes: v9.as_bytes() }));
     assert_eq!(
         decode_error(&v9),
         "failed to load ExternalAuthorizationHookConfiguration from file: no kind \
@@ -105,7 +105,7 @@ fn detection_of_hook_files() {
         ("", false),
         ("- a\n", false),
     ] {
-        let source = Source { name: "-", bytes: text.as_bytes() };
+        let source = Source { name: "-", file_bytes: text.as_bytes() };
         assert_eq!(is_hook_configuration(&source), want, "{text}");
     }
 }

@@ -63,7 +63,7 @@ impl UnvalidatedHookConfiguration {
                     let name = FieldValue {
                         value: entry.key.clone(),
                         span: Some(entry.key_span),
-                        is_tagged: false,
+                        has_yaml_tag: false,
                     };
                     UnvalidatedHook::read(&reader, Some(entry.key.clone()), name)
                 };

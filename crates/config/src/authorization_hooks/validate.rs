@@ -22,7 +22,7 @@ pub struct AuthorizationHook {
     /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
     pub field: String,
     /// Position of the client configuration.
-    pub position: SourcePosition,
+    pub client_config_position: SourcePosition,
     /// The address of the webhook.
     pub endpoint: Endpoint,
     /// File with the trusted certificate authorities; `None` trusts those of the system.
@@ -92,7 +92,7 @@ fn convert_hook<'w>(
     seen_names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
 ) -> Option<AuthorizationHook> {
-    let name = convert_name(at, hook, seen_names, report);
+    let name = convert_hook_name(at, hook, seen_names, report);
     let at_config = at.child("clientConfig");
     let config = &hook.client_config;
     let endpoint = convert_endpoint(&at_config, config, report);
@@ -100,14 +100,14 @@ fn convert_hook<'w>(
     Some(AuthorizationHook {
         name: name?,
         field: at_config.to_string(),
-        position: lines.position(config.span),
+        client_config_position: lines.position_of_span(config.span),
         endpoint: endpoint?,
-        server_ca_file: optional_path(&config.server_ca_file),
+        server_ca_file: path_if_set(&config.server_ca_file),
         client_certificate: client_certificate?,
     })
 }
 
-fn convert_name<'w>(
+fn convert_hook_name<'w>(
     at: &FieldPath<'_>,
     hook: &'w unvalidated_config::UnvalidatedHook,
     seen_names: &mut BTreeSet<&'w str>,
@@ -224,7 +224,7 @@ fn convert_client_certificate(
         (named, _) => ("clientCertFile", named),
     };
     let key = &config.client_key_file;
-    match (optional_path(certificate), optional_path(key)) {
+    match (path_if_set(certificate), path_if_set(key)) {
         (Some(certificate_file), Some(key_file)) => {
             Some(Some(ClientCertificate { certificate_file, key_file }))
         }
@@ -242,6 +242,6 @@ fn convert_client_certificate(
     }
 }
 
-fn optional_path(scalar: &FieldValue<String>) -> Option<PathBuf> {
+fn path_if_set(scalar: &FieldValue<String>) -> Option<PathBuf> {
     (!scalar.value.is_empty()).then(|| PathBuf::from(&scalar.value))
 }

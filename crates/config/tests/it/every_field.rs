@@ -50,7 +50,8 @@ fn sample() -> Value {
 fn load_document(document: &Value) -> Result<Value, LoadError> {
     let text = document.to_string();
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-    let loaded = load_configuration(&Source { name: "file", bytes: text.as_bytes() }, &options);
+    let loaded =
+        load_configuration(&Source { name: "file", file_bytes: text.as_bytes() }, &options);
     loaded.configuration.map(|own| configuration_to_json(&own))
 }
 

@@ -83,18 +83,18 @@ fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    load_configuration(&Source { name: "file", bytes }, &options)
+    load_configuration(&Source { name: "file", file_bytes: bytes }, &options)
 }
 
 /// Loads a text and checks every reported position.
 fn check_places(bytes: &[u8]) -> LoadedConfiguration {
-    let source = Source { name: "file", bytes };
+    let source = Source { name: "file", file_bytes: bytes };
     let text = source.text();
     let is_inside = |position: &SourcePosition| {
         position.line >= 1
             && position.column >= 1
-            && position.start <= position.end
-            && text.get(position.start..position.end).is_some()
+            && position.start <= position.end_offset
+            && text.get(position.start..position.end_offset).is_some()
     };
     let loaded = load_bytes(bytes);
     for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics())

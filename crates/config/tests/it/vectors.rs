@@ -39,7 +39,8 @@ fn find_difference(vector: &Value) -> Option<String> {
     let options =
         LoadOptions { role: ServerRole::Delegated, stat_file: &files, ..LoadOptions::default() };
     let text = vector["text"].as_str().unwrap_or_default();
-    let loaded = load_configuration(&Source { name: "config", bytes: text.as_bytes() }, &options);
+    let loaded =
+        load_configuration(&Source { name: "config", file_bytes: text.as_bytes() }, &options);
     let want = &vector["expect"];
     let want_error = want["error"].as_str().unwrap_or_default();
 

@@ -19,17 +19,17 @@ const COUNTED_NODES_MIN: usize = 1000;
 const ALIASED_PERCENT_MAX: usize = 99;
 
 /// Turns a tree with aliases into one of plain values.
-pub(super) fn compose(
+pub(super) fn compose_document(
     text: &str,
     tree: &RawTree,
-    limits: DocumentLimits,
+    document_limits: DocumentLimits,
 ) -> Result<YamlDocument, YamlError> {
     let mut composer = Composer {
         raw_tree: tree,
-        limits,
+        limits: document_limits,
         duplicate_keys: Vec::new(),
         path: String::new(),
-        open_aliases: Vec::new(),
+        aliases_being_expanded: Vec::new(),
         nesting_depth: 0,
         n_nodes: 1,
         n_nodes_from_aliases: 0,
@@ -39,7 +39,11 @@ pub(super) fn compose(
         Some(root) => composer.compose_node(root)?,
         None => untagged_node(Span::new(text.len(), text.len()), Value::Null),
     };
-    Ok(YamlDocument { root, duplicate_keys: composer.duplicate_keys, trailing_content: None })
+    Ok(YamlDocument {
+        root_node: root,
+        duplicate_keys: composer.duplicate_keys,
+        trailing_content_span: None,
+    })
 }
 
 struct Composer<'t> {
@@ -49,7 +53,7 @@ struct Composer<'t> {
     /// Path of the current value as Kubernetes writes it: `authorizers[0].webhook`.
     path: String,
     /// Targets of the aliases that are being expanded.
-    open_aliases: Vec<NodeId>,
+    aliases_being_expanded: Vec<NodeId>,
     nesting_depth: usize,
     n_nodes: usize,
     n_nodes_from_aliases: usize,
@@ -59,13 +63,13 @@ struct Composer<'t> {
 /// A mapping that is being filled.
 #[derive(Default)]
 struct MappingBuilder {
-    entries: Vec<Entry>,
+    mapping_entries: Vec<Entry>,
     /// Index in `entries` by key.
     index_by_key: HashMap<Key, usize>,
     /// The entries, by index, that a merge key has set.
-    merged_entries: HashSet<usize>,
+    merged_entry_idxs: HashSet<usize>,
     /// Whether entries are being copied for a merge key.
-    is_merging: bool,
+    is_copying_for_merge_key: bool,
 }
 
 /// A key before it becomes text: `1` and `"1"` are different keys for YAML.
@@ -81,7 +85,7 @@ enum Key {
 impl<'t> Composer<'t> {
     fn compose_node(&mut self, id: NodeId) -> Result<Node, YamlError> {
         let raw = self.look_up_and_count_node(id)?;
-        match &raw.content {
+        match &raw.raw_content {
             RawContent::Scalar(scalar) => compose_scalar(raw, scalar),
             RawContent::Alias { name, target } => {
                 self.expand_alias(raw, name, *target, |this| this.compose_node(*target))
@@ -98,7 +102,7 @@ impl<'t> Composer<'t> {
             RawContent::Mapping(pairs) => {
                 let mut mapping = MappingBuilder::default();
                 self.fill_mapping(raw, pairs, &mut mapping)?;
-                let mut entries = mapping.entries;
+                let mut entries = mapping.mapping_entries;
                 entries.sort_by(|a, b| a.key.cmp(&b.key));
                 Ok(untagged_node(raw.span, Value::Object(entries)))
             }
@@ -125,25 +129,26 @@ impl<'t> Composer<'t> {
                 let line = this.raw_node(value_id)?.line;
                 match mapping.index_by_key.get(&key) {
                     None => {
-                        if mapping.is_merging {
-                            mapping.merged_entries.insert(mapping.entries.len());
+                        if mapping.is_copying_for_merge_key {
+                            mapping.merged_entry_idxs.insert(mapping.mapping_entries.len());
                         }
-                        mapping.index_by_key.insert(key, mapping.entries.len());
-                        mapping.entries.push(entry);
+                        mapping.index_by_key.insert(key, mapping.mapping_entries.len());
+                        mapping.mapping_entries.push(entry);
                     }
                     Some(&position) => {
                         if this.duplicate_keys.len() < this.limits.duplicate_keys_max {
                             let path = join_and_truncate_path(&this.path, &step);
-                            let is_merged =
-                                mapping.is_merging || mapping.merged_entries.contains(&position);
+                            let is_merged = mapping.is_copying_for_merge_key
+                                || mapping.merged_entry_idxs.contains(&position);
                             let duplicate = describe_duplicate_key(&key, &entry, line, path);
-                            this.duplicate_keys.push(DuplicateKey { is_merged, ..duplicate });
+                            this.duplicate_keys
+                                .push(DuplicateKey { is_from_merge_key: is_merged, ..duplicate });
                         }
                         // The key that is set again is no longer that of the merged mapping.
-                        if !mapping.is_merging {
-                            mapping.merged_entries.remove(&position);
+                        if !mapping.is_copying_for_merge_key {
+                            mapping.merged_entry_idxs.remove(&position);
                         }
-                        if let Some(slot) = mapping.entries.get_mut(position) {
+                        if let Some(slot) = mapping.mapping_entries.get_mut(position) {
                             *slot = entry;
                         }
                     }
@@ -161,28 +166,28 @@ impl<'t> Composer<'t> {
         mapping: &mut MappingBuilder,
     ) -> Result<(), YamlError> {
         let raw = self.raw_node(id)?;
-        let was_merging = std::mem::replace(&mut mapping.is_merging, true);
-        let merged = match &raw.content {
+        let was_merging = std::mem::replace(&mut mapping.is_copying_for_merge_key, true);
+        let merged = match &raw.raw_content {
             RawContent::Sequence(items) => {
                 items.iter().rev().try_for_each(|&item| self.merge_mapping(item, mapping))
             }
             _ => self.merge_mapping(id, mapping),
         };
-        mapping.is_merging = was_merging;
+        mapping.is_copying_for_merge_key = was_merging;
         merged
     }
 
     fn merge_mapping(&mut self, id: NodeId, mapping: &mut MappingBuilder) -> Result<(), YamlError> {
         let wants_mapping = "map merge requires map or sequence of maps as the value";
         let raw = self.raw_node(id)?;
-        match &raw.content {
+        match &raw.raw_content {
             RawContent::Mapping(pairs) => {
                 self.look_up_and_count_node(id)?;
                 self.fill_mapping(raw, pairs, mapping)
             }
             RawContent::Alias { name, target } => {
                 let target_raw = self.raw_node(*target)?;
-                let RawContent::Mapping(pairs) = &target_raw.content else {
+                let RawContent::Mapping(pairs) = &target_raw.raw_content else {
                     return Err(YamlError::new(wants_mapping, raw.span));
                 };
                 self.look_up_and_count_node(id)?;
@@ -201,11 +206,11 @@ impl<'t> Composer<'t> {
     fn compose_key(&mut self, id: NodeId) -> Result<(Key, String), YamlError> {
         let mut raw = self.look_up_and_count_node(id)?;
         let span = raw.span;
-        if let RawContent::Alias { name, target } = &raw.content {
+        if let RawContent::Alias { name, target } = &raw.raw_content {
             raw =
                 self.expand_alias(raw, name, *target, |this| this.look_up_and_count_node(*target))?;
         }
-        let RawContent::Scalar(scalar) = &raw.content else {
+        let RawContent::Scalar(scalar) = &raw.raw_content else {
             return Err(YamlError::new("invalid map key", span));
         };
         let unsupported = |kind: &str| YamlError {
@@ -229,17 +234,19 @@ impl<'t> Composer<'t> {
 
     fn raw_node(&self, id: NodeId) -> Result<&'t RawNode, YamlError> {
         // The invariant of `RawTree` rules this error out.
-        self.raw_tree.node(id).ok_or_else(|| YamlError::new("unknown node", Span::default()))
+        self.raw_tree
+            .raw_node_by_id(id)
+            .ok_or_else(|| YamlError::new("unknown node", Span::default()))
     }
 
     /// Looks up a node and counts it against the limits.
     fn look_up_and_count_node(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
         let raw = self.raw_node(id)?;
         self.n_nodes += 1;
-        if let RawContent::Scalar(scalar) = &raw.content {
+        if let RawContent::Scalar(scalar) = &raw.raw_content {
             self.n_text_bytes += scalar.scalar_text.as_str().len();
         }
-        if !self.open_aliases.is_empty() {
+        if !self.aliases_being_expanded.is_empty() {
             self.n_nodes_from_aliases += 1;
         }
         let DocumentLimits { nodes_max, expanded_bytes_max, .. } = self.limits;
@@ -267,13 +274,13 @@ impl<'t> Composer<'t> {
         target: NodeId,
         work: impl FnOnce(&mut Self) -> Result<T, YamlError>,
     ) -> Result<T, YamlError> {
-        if self.open_aliases.contains(&target) {
+        if self.aliases_being_expanded.contains(&target) {
             let problem = format!("anchor '{name}' value contains itself");
             return Err(YamlError::new(problem, alias.span));
         }
-        self.open_aliases.push(target);
+        self.aliases_being_expanded.push(target);
         let done = work(self);
-        self.open_aliases.pop();
+        self.aliases_being_expanded.pop();
         done
     }
 
@@ -325,15 +332,15 @@ fn compose_scalar(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> 
         ResolvedScalar::Text(text) => Value::Text(text),
     };
     let is_tagged = scalar.tag.as_ref().is_some_and(|tag| tag.starts_with('!'));
-    Ok(Node { span: raw.span, value, is_tagged })
+    Ok(Node { span: raw.span, value, has_yaml_tag: is_tagged })
 }
 
 fn untagged_node(span: Span, value: Value) -> Node {
-    Node { span, value, is_tagged: false }
+    Node { span, value, has_yaml_tag: false }
 }
 
 fn is_merge_key(raw: &RawNode) -> bool {
-    let RawContent::Scalar(scalar) = &raw.content else { return false };
+    let RawContent::Scalar(scalar) = &raw.raw_content else { return false };
     let is_merge_tag =
         scalar.tag.as_deref().and_then(|tag| tag.strip_prefix(YAML_TAG_PREFIX)) == Some("merge");
     scalar.scalar_text.as_str() == "<<" && (scalar.is_type_implicit || is_merge_tag)
@@ -348,16 +355,16 @@ fn join_and_truncate_path(parent: &str, step: &str) -> String {
     let left = SHOWN_BYTES_MAX.saturating_sub(parent.len());
     format!(
         "{}{}",
-        field_errors::truncate(parent, SHOWN_BYTES_MAX),
-        field_errors::truncate(step, left)
+        field_errors::truncate_to_bytes(parent, SHOWN_BYTES_MAX),
+        field_errors::truncate_to_bytes(step, left)
     )
 }
 
 fn describe_duplicate_key(key: &Key, entry: &Entry, line: usize, path: String) -> DuplicateKey {
     let key = match key {
-        Key::Text(text) => go_compat::quote(field_errors::truncate(text, SHOWN_BYTES_MAX)),
+        Key::Text(text) => go_compat::quote(field_errors::truncate_to_bytes(text, SHOWN_BYTES_MAX)),
         Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
     };
     let message = format!("line {line}: key {key} already set in map");
-    DuplicateKey { message, path, span: entry.key_span, is_merged: false }
+    DuplicateKey { message, path, span: entry.key_span, is_from_merge_key: false }
 }

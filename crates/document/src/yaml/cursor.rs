@@ -48,11 +48,11 @@ pub(super) fn is_whitespace_or_end(c: char) -> bool {
 }
 
 /// Reports whether a tag handle or an anchor name may contain the character.
-pub(super) fn is_word_character(c: char) -> bool {
+pub(super) fn is_anchor_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Walks over the text.
+/// A position in the text that moves forward one character at a time, and counts lines and columns.
 pub(super) struct Cursor<'t> {
     text: &'t str,
     pub(super) position: CursorPosition,

@@ -28,14 +28,14 @@ pub(super) const YAML_TAG_PREFIX: &str = "tag:yaml.org,2002:";
 /// The node tree of one document, before aliases are expanded.
 pub(super) struct RawTree {
     /// INVARIANT: every [`NodeId`] inside is an index of this list.
-    nodes: Vec<RawNode>,
+    raw_nodes: Vec<RawNode>,
     /// The root node; `None` if the text has no document.
     pub(super) root: Option<NodeId>,
 }
 
 impl RawTree {
-    pub(super) fn node(&self, id: NodeId) -> Option<&RawNode> {
-        self.nodes.get(id.0)
+    pub(super) fn raw_node_by_id(&self, id: NodeId) -> Option<&RawNode> {
+        self.raw_nodes.get(id.0)
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct RawNode {
     pub(super) span: Span,
     /// Line that Kubernetes names in messages, from 1.
     pub(super) line: usize,
-    pub(super) content: RawContent,
+    pub(super) raw_content: RawContent,
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub(super) struct RawScalar {
 pub(super) struct Parser<'t> {
     pub(super) scanner: Scanner<'t>,
     nodes_max: usize,
-    nodes: Vec<RawNode>,
+    raw_nodes: Vec<RawNode>,
     anchors: HashMap<String, NodeId>,
     /// Pairs of tag handle and prefix, from `%TAG` directives and the defaults.
     tag_prefixes: Vec<(String, String)>,
@@ -102,7 +102,7 @@ impl<'t> Parser<'t> {
         Self {
             scanner: Scanner::new(text),
             nodes_max,
-            nodes: Vec::new(),
+            raw_nodes: Vec::new(),
             anchors: HashMap::new(),
             tag_prefixes: Vec::new(),
             nesting_depth: 0,
@@ -112,7 +112,7 @@ impl<'t> Parser<'t> {
     /// Parses the first document. It need not begin with `---`; every later document must.
     pub(super) fn parse_first_document(&mut self) -> Result<RawTree, YamlError> {
         let root = self.parse_document()?;
-        Ok(RawTree { nodes: std::mem::take(&mut self.nodes), root })
+        Ok(RawTree { raw_nodes: std::mem::take(&mut self.raw_nodes), root })
     }
 
     /// Parses the next document; `None` at the end of the text. It does not inherit anchors and tag
@@ -129,11 +129,11 @@ impl<'t> Parser<'t> {
         self.parse_directives()?;
         let root = self.parse_explicit_document()?;
         self.skip_document_end()?;
-        Ok(Some(RawTree { nodes: std::mem::take(&mut self.nodes), root: Some(root) }))
+        Ok(Some(RawTree { raw_nodes: std::mem::take(&mut self.raw_nodes), root: Some(root) }))
     }
 
     /// The offset up to which the text was read, in bytes.
-    pub(super) fn consumed_bytes(&self) -> usize {
+    pub(super) fn n_consumed_bytes(&self) -> usize {
         self.scanner.cursor.position.offset
     }
 
@@ -340,8 +340,8 @@ impl<'t> Parser<'t> {
     /// Consumes the closing bracket and ends the collection's span there.
     pub(super) fn close_flow_collection(&mut self, id: NodeId) -> Result<(), YamlError> {
         let end = self.scanner.take_token()?.end.offset;
-        if let Some(node) = self.nodes.get_mut(id.0) {
-            node.span.end = end;
+        if let Some(node) = self.raw_nodes.get_mut(id.0) {
+            node.span.end_offset = end;
         }
         Ok(())
     }
@@ -371,11 +371,11 @@ impl<'t> Parser<'t> {
         content: RawContent,
         anchor: Option<String>,
     ) -> Result<NodeId, YamlError> {
-        if self.nodes.len() >= self.nodes_max {
+        if self.raw_nodes.len() >= self.nodes_max {
             return Err(grammar_error_at(&too_many_nodes_message(self.nodes_max), start));
         }
-        let id = NodeId(self.nodes.len());
-        self.nodes.push(RawNode { span, line: start.line + 1, content });
+        let id = NodeId(self.raw_nodes.len());
+        self.raw_nodes.push(RawNode { span, line: start.line + 1, raw_content: content });
         if let Some(name) = anchor {
             self.anchors.insert(name, id);
         }
@@ -383,14 +383,16 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn push_sequence_item(&mut self, id: NodeId, item: NodeId) {
-        if let Some(RawNode { content: RawContent::Sequence(items), .. }) = self.nodes.get_mut(id.0)
+        if let Some(RawNode { raw_content: RawContent::Sequence(items), .. }) =
+            self.raw_nodes.get_mut(id.0)
         {
             items.push(item);
         }
     }
 
     pub(super) fn push_mapping_pair(&mut self, id: NodeId, key: NodeId, value: NodeId) {
-        if let Some(RawNode { content: RawContent::Mapping(pairs), .. }) = self.nodes.get_mut(id.0)
+        if let Some(RawNode { raw_content: RawContent::Mapping(pairs), .. }) =
+            self.raw_nodes.get_mut(id.0)
         {
             pairs.push((key, value));
         }

@@ -168,7 +168,7 @@ fn parse_float(text: &str) -> Option<f64> {
 fn decode_binary(text: &SpannedText) -> Result<ResolvedScalar, TagError> {
     let encoded: String = text.as_str().chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let bytes = LENIENT_BASE64.decode(encoded).map_err(|_| TagError::InvalidBase64)?;
-    let at = text.file_offset(0).unwrap_or_default();
+    let at = text.to_file_offset(0).unwrap_or_default();
     let mut decoded = SpannedText::default();
     for c in String::from_utf8_lossy(&bytes).chars() {
         decoded.push(c, at);

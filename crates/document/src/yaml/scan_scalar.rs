@@ -41,7 +41,7 @@ impl PendingWhitespace {
         }
         if self.first_line_break.as_str().starts_with('\n') {
             if self.more_line_breaks.is_empty() {
-                let at = self.first_line_break.file_offset(0).unwrap_or_default();
+                let at = self.first_line_break.to_file_offset(0).unwrap_or_default();
                 text.push(' ', at);
             }
             self.first_line_break.clear();
@@ -234,7 +234,7 @@ impl Scanner<'_> {
         self.cursor.skip_char();
         let (chomp, increment) = self.scan_block_scalar_header()?;
         let mut end = self.cursor.position;
-        let mut indent = increment.map(|by| self.indent().unwrap_or(0) + by);
+        let mut indent = increment.map(|by| self.block_indent().unwrap_or(0) + by);
 
         let mut text = SpannedText::default();
         let mut first_line_break = SpannedText::default();
@@ -249,7 +249,7 @@ impl Scanner<'_> {
                 && first_line_break.as_str().starts_with('\n');
             if folds {
                 if more_line_breaks.is_empty() {
-                    text.push(' ', first_line_break.file_offset(0).unwrap_or_default());
+                    text.push(' ', first_line_break.to_file_offset(0).unwrap_or_default());
                 }
                 first_line_break.clear();
             }

@@ -71,7 +71,7 @@ pub(super) struct Scanner<'t> {
     /// Number of tokens handed out; the token at the head of the queue has this number.
     n_tokens_taken: usize,
     /// Column of the innermost block collection; `None` if there is none.
-    indent: Option<usize>,
+    block_indent: Option<usize>,
     /// The columns of the block collections around it, outermost first.
     outer_indents: Vec<Option<usize>>,
     /// The candidate for a key at each flow level. INVARIANT: never empty.
@@ -86,7 +86,7 @@ impl<'t> Scanner<'t> {
             cursor: Cursor::new(text),
             token_queue: VecDeque::new(),
             n_tokens_taken: 0,
-            indent: None,
+            block_indent: None,
             outer_indents: Vec::new(),
             simple_keys: vec![None],
             is_simple_key_allowed: true,
@@ -107,14 +107,14 @@ impl<'t> Scanner<'t> {
                 end: position,
             });
         }
-        self.token_queue.front().ok_or_else(|| self.past_end_error())
+        self.token_queue.front().ok_or_else(|| self.empty_token_queue_error())
     }
 
-    /// Consumes the next token.
+    /// Removes the next token from the queue and returns it.
     pub(super) fn take_token(&mut self) -> Result<Token, YamlError> {
         self.peek_token()?;
         self.n_tokens_taken += 1;
-        self.token_queue.pop_front().ok_or_else(|| self.past_end_error())
+        self.token_queue.pop_front().ok_or_else(|| self.empty_token_queue_error())
     }
 
     /// Consumes the token that the last peek returned.
@@ -129,12 +129,12 @@ impl<'t> Scanner<'t> {
 
     /// The column that the content of a block scalar or the next line of a plain scalar must reach.
     pub(super) fn content_indent(&self) -> usize {
-        self.indent.map_or(0, |indent| indent + 1)
+        self.block_indent.map_or(0, |indent| indent + 1)
     }
 
     /// The column of the innermost block collection.
-    pub(super) fn indent(&self) -> Option<usize> {
-        self.indent
+    pub(super) fn block_indent(&self) -> Option<usize> {
+        self.block_indent
     }
 
     /// An error at the cursor.
@@ -148,7 +148,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// The error of an empty queue. It does not occur, because a peek leaves a token in the queue.
-    fn past_end_error(&self) -> YamlError {
+    fn empty_token_queue_error(&self) -> YamlError {
         self.error("attempted to go past the end of stream")
     }
 
@@ -405,11 +405,11 @@ impl<'t> Scanner<'t> {
         at: Option<usize>,
         position: CursorPosition,
     ) -> Result<(), YamlError> {
-        if self.is_in_flow() || self.indent.is_some_and(|indent| indent >= position.column) {
+        if self.is_in_flow() || self.block_indent.is_some_and(|indent| indent >= position.column) {
             return Ok(());
         }
-        self.outer_indents.push(self.indent);
-        self.indent = Some(position.column);
+        self.outer_indents.push(self.block_indent);
+        self.block_indent = Some(position.column);
         if self.outer_indents.len() > NESTING_MAX {
             return Err(self.error(&too_deep_message()));
         }
@@ -422,9 +422,9 @@ impl<'t> Scanner<'t> {
     /// Leaves the block collections that are further right than `column`; all of them for `None`.
     fn leave_block_collections(&mut self, column: Option<usize>) {
         // `None` sorts before every column, as -1 does in libyaml.
-        while !self.is_in_flow() && self.indent > column {
+        while !self.is_in_flow() && self.block_indent > column {
             self.push(TokenKind::BlockEnd, self.cursor.position);
-            self.indent = self.outer_indents.pop().flatten();
+            self.block_indent = self.outer_indents.pop().flatten();
         }
     }
 
@@ -451,7 +451,7 @@ impl<'t> Scanner<'t> {
     fn save_simple_key(&mut self) -> Result<(), YamlError> {
         if self.is_simple_key_allowed {
             let position = self.cursor.position;
-            let is_required = !self.is_in_flow() && self.indent == Some(position.column);
+            let is_required = !self.is_in_flow() && self.block_indent == Some(position.column);
             self.abandon_simple_key()?;
             let token_number = self.n_tokens_taken + self.token_queue.len();
             if let Some(slot) = self.simple_keys.last_mut() {

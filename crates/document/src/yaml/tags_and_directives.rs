@@ -1,7 +1,9 @@
 //! Scans directives, anchors and tags.
 
 use super::YamlError;
-use super::cursor::{is_blank, is_line_break_or_end, is_whitespace_or_end, is_word_character};
+use super::cursor::{
+    is_anchor_name_character, is_blank, is_line_break_or_end, is_whitespace_or_end,
+};
 use super::scanner::{Scanner, TokenKind};
 
 /// The most digits of a version number in a `%YAML` directive. libyaml has the same limit.
@@ -145,7 +147,7 @@ impl Scanner<'_> {
         loop {
             match self.cursor.peek_char() {
                 '%' => self.scan_uri_escape(&mut uri)?,
-                c if is_word_character(c) || ";/?:@&=+$,.!~*'()[]".contains(c) => {
+                c if is_anchor_name_character(c) || ";/?:@&=+$,.!~*'()[]".contains(c) => {
                     uri.extend(c.encode_utf8(&mut [0; 4]).bytes());
                     self.cursor.skip_char();
                 }
@@ -188,7 +190,7 @@ impl Scanner<'_> {
 
     fn scan_word(&mut self) -> String {
         let mut word = String::new();
-        while is_word_character(self.cursor.peek_char()) {
+        while is_anchor_name_character(self.cursor.peek_char()) {
             word.push(self.cursor.peek_char());
             self.cursor.skip_char();
         }

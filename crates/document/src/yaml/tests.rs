@@ -30,14 +30,14 @@ fn show(node: &Node) -> String {
 
 fn reads(text: &str, want: &str) {
     match read(text) {
-        Ok(composed) => assert_eq!(show(&composed.root), want, "{text:?}"),
+        Ok(composed) => assert_eq!(show(&composed.root_node), want, "{text:?}"),
         Err(error) => panic!("{text:?}: {}", error.message),
     }
 }
 
 fn fails(text: &str, want: &str) {
     match read(text) {
-        Ok(composed) => panic!("{text:?} reads as {}", show(&composed.root)),
+        Ok(composed) => panic!("{text:?} reads as {}", show(&composed.root_node)),
         Err(error) => assert_eq!(error.message, format!("yaml: {want}"), "{text:?}"),
     }
 }
@@ -98,7 +98,7 @@ fn anchors_aliases_and_merges() {
 #[test]
 fn duplicate_keys_are_reported_and_the_last_counts() {
     let composed = read("a: 1\nb: {c: x, c: v}\na: z\n").unwrap();
-    assert_eq!(show(&composed.root), r#"{a:"z",b:{c:"v"}}"#);
+    assert_eq!(show(&composed.root_node), r#"{a:"z",b:{c:"v"}}"#);
     let found: Vec<_> =
         composed.duplicate_keys.iter().map(|d| (d.message.as_str(), d.path.as_str())).collect();
     assert_eq!(
@@ -116,7 +116,7 @@ fn duplicate_keys_are_reported_and_the_last_counts() {
 
 #[test]
 fn only_the_first_document_is_read() {
-    let rest = |text: &str| read(text).unwrap().trailing_content.map(|span| span.start);
+    let rest = |text: &str| read(text).unwrap().trailing_content_span.map(|span| span.start);
     assert_eq!(rest("a: 1\n"), None);
     assert_eq!(rest("a: 1\n...\n"), None);
     assert_eq!(rest("a: 1\n---\n...\n---\n"), None);
@@ -129,7 +129,7 @@ fn only_the_first_document_is_read() {
 fn bad_characters_beyond_the_read_chunk_are_ignored() {
     let text = |n: usize| format!("a: 1\n---\n{}\u{1}", " ".repeat(n));
     fails(&text(0), "control characters are not allowed");
-    assert_eq!(read(&text(600)).unwrap().trailing_content.map(|span| span.start), Some(609));
+    assert_eq!(read(&text(600)).unwrap().trailing_content_span.map(|span| span.start), Some(609));
     fails(&format!("a: 'b{}\u{1}'", " ".repeat(600)), "control characters are not allowed");
     fails(
         &format!("a: b: c\n{}\u{1}", " ".repeat(600)),
@@ -234,8 +234,8 @@ fn the_number_of_values_is_limited() {
 fn values_have_spans() {
     let text = "a: b\nlist:\n- 'x y'\n- k: |\n    lit\n\n";
     let composed = read(text).unwrap();
-    let Value::Object(entries) = &composed.root.value else { panic!("an object") };
-    let part = |span: crate::source::Span| &text[span.start..span.end];
+    let Value::Object(entries) = &composed.root_node.value else { panic!("an object") };
+    let part = |span: crate::source::Span| &text[span.start..span.end_offset];
     assert_eq!((part(entries[0].key_span), part(entries[0].value.span)), ("a", "b"));
     let Value::List(items) = &entries[1].value.value else { panic!("a list") };
     assert_eq!(part(items[0].span), "'x y'");
@@ -247,7 +247,7 @@ fn values_have_spans() {
 /// Formats each document as compact JSON, up to the first error.
 fn documents_of(text: &str, limits: DocumentLimits) -> Vec<Result<String, YamlError>> {
     read_documents(text, None, limits)
-        .map(|document| document.map(|document| show(&document.root)))
+        .map(|document| document.map(|document| show(&document.root_node)))
         .collect()
 }
 

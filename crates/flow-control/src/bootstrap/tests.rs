@@ -4,11 +4,12 @@ use super::*;
 use crate::{FlowController, RequestDigest, RequestTarget, required_entropy_bits};
 
 fn controller() -> FlowController {
-    let levels: Vec<_> = mandatory_levels().into_iter().chain(suggested_levels()).collect();
-    let levels: Vec<_> = levels.into_iter().map(|bootstrap| bootstrap.level).collect();
-    let schemas = mandatory_schemas().into_iter().chain(suggested_schemas());
+    let levels: Vec<_> =
+        mandatory_priority_levels().into_iter().chain(suggested_priority_levels()).collect();
+    let levels: Vec<_> = levels.into_iter().map(|bootstrap| bootstrap.priority_level).collect();
+    let schemas = mandatory_flow_schemas().into_iter().chain(suggested_flow_schemas());
     let controller = FlowController::new(600);
-    controller.configure(schemas.map(Arc::new).collect(), &levels);
+    controller.replace_schemas_and_levels(schemas.map(Arc::new).collect(), &levels);
     controller
 }
 
@@ -67,28 +68,31 @@ fn default_schemas_classify_the_usual_requests() {
     let controller = controller();
     for (user, groups, verb, target, want) in cases {
         let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
-        let request = RequestDigest { user, groups: &groups, verb, target };
-        let classification = controller.classify(&request).expect("catch-all matches");
-        assert_eq!(classification.schema().name, want, "{user} {verb} {target:?}");
+        let request = RequestDigest { user, groups: &groups, verb, request_target: target };
+        let classification = controller.classify_request(&request).expect("catch-all matches");
+        assert_eq!(classification.flow_schema().name, want, "{user} {verb} {target:?}");
     }
 }
 
 #[test]
 fn every_schema_has_a_level_and_every_level_is_used() {
-    let levels: Vec<_> = mandatory_levels().into_iter().chain(suggested_levels()).collect();
-    let schemas: Vec<_> = mandatory_schemas().into_iter().chain(suggested_schemas()).collect();
+    let levels: Vec<_> =
+        mandatory_priority_levels().into_iter().chain(suggested_priority_levels()).collect();
+    let schemas: Vec<_> =
+        mandatory_flow_schemas().into_iter().chain(suggested_flow_schemas()).collect();
     for schema in &schemas {
-        let exists = levels.iter().any(|own| own.level.name == schema.priority_level);
+        let exists = levels.iter().any(|own| own.priority_level.name == schema.priority_level_name);
         assert!(exists, "{}", schema.name);
     }
     for own in &levels {
-        let is_used = schemas.iter().any(|schema| schema.priority_level == own.level.name);
-        assert!(is_used, "{}", own.level.name);
+        let is_used =
+            schemas.iter().any(|schema| schema.priority_level_name == own.priority_level.name);
+        assert!(is_used, "{}", own.priority_level.name);
         if let PriorityLevelKind::Limited {
             limit_response: LimitResponse::Queue(options), ..
-        } = own.level.kind
+        } = own.priority_level.kind
         {
-            assert!(required_entropy_bits(options.queues, options.hand_size) <= 60);
+            assert!(required_entropy_bits(options.n_queues, options.hand_size) <= 60);
         }
     }
 }
@@ -96,11 +100,12 @@ fn every_schema_has_a_level_and_every_level_is_used() {
 /// The levels for repairs have seats even if the server has very few.
 #[test]
 fn every_limited_level_has_a_seat() {
-    let levels: Vec<_> = mandatory_levels().into_iter().chain(suggested_levels()).collect();
-    let levels: Vec<_> = levels.into_iter().map(|bootstrap| bootstrap.level).collect();
+    let levels: Vec<_> =
+        mandatory_priority_levels().into_iter().chain(suggested_priority_levels()).collect();
+    let levels: Vec<_> = levels.into_iter().map(|bootstrap| bootstrap.priority_level).collect();
     let controller = FlowController::new(1);
-    controller.configure(Vec::new(), &levels);
-    for usage in controller.level_usages() {
+    controller.replace_schemas_and_levels(Vec::new(), &levels);
+    for usage in controller.priority_level_usages() {
         assert_ne!(usage.seats_max, Some(0), "{}", usage.name);
     }
 }

@@ -10,7 +10,7 @@ fn request<'a>(
     verb: &'a str,
     target: RequestTarget<'a>,
 ) -> RequestDigest<'a> {
-    RequestDigest { user, groups, verb, target }
+    RequestDigest { user, groups, verb, request_target: target }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn subjects() {
     ];
     for (subject, name, want) in cases {
         let request = request(name, &groups, "get", RequestTarget::Path("/"));
-        assert_eq!(subject.matches(&request), want, "{subject:?} for {name}");
+        assert_eq!(subject.matches_request(&request), want, "{subject:?} for {name}");
     }
 }
 
@@ -52,7 +52,7 @@ fn resources() {
         api_groups: strings(&["", "apps"]),
         resources: strings(resources),
         namespaces: strings(namespaces),
-        cluster_scope,
+        matches_cluster_scope: cluster_scope,
     };
     let pods = rule(&["pods", "pods/status"], &["a"], false);
     let everything = rule(&["*"], &["*"], true);
@@ -76,7 +76,7 @@ fn resources() {
         (&cluster, "get", "", "nodes", "", "a", false),
     ];
     for (rule, verb, group, resource, subresource, namespace, want) in cases {
-        let is_match = rule.matches(verb, group, resource, subresource, namespace);
+        let is_match = rule.matches_resource_request(verb, group, resource, subresource, namespace);
         assert_eq!(
             is_match, want,
             "{rule:?}: {verb} {group} {resource}/{subresource} in {namespace}"
@@ -100,13 +100,13 @@ fn paths() {
         ("/", "/version", true),
     ];
     for (rule_path, path, want) in cases {
-        assert_eq!(covers_path(rule_path, path), want, "{rule_path} for {path}");
+        assert_eq!(rule_path_covers_path(rule_path, path), want, "{rule_path} for {path}");
     }
 }
 
 #[test]
 fn a_rule_needs_a_subject_and_a_target() {
-    let rules = PolicyRules {
+    let rules = PolicyRulesWithSubjects {
         subjects: vec![Subject::User("ana".to_owned())],
         resource_rules: Vec::new(),
         non_resource_rules: vec![NonResourceRule {
@@ -122,8 +122,12 @@ fn a_rule_needs_a_subject_and_a_target() {
         ("ana", RequestTarget::Path("/metrics"), false),
         ("ana", resource, false),
     ] {
-        assert_eq!(rules.matches(&request(user, &[], "get", target)), want, "{user} {target:?}");
+        assert_eq!(
+            rules.matches_request(&request(user, &[], "get", target)),
+            want,
+            "{user} {target:?}"
+        );
     }
-    let nobody = PolicyRules { subjects: Vec::new(), ..rules };
-    assert!(!nobody.matches(&request("ana", &[], "get", RequestTarget::Path("/version"))));
+    let nobody = PolicyRulesWithSubjects { subjects: Vec::new(), ..rules };
+    assert!(!nobody.matches_request(&request("ana", &[], "get", RequestTarget::Path("/version"))));
 }

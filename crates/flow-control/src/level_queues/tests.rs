@@ -10,7 +10,7 @@ fn queued(
     hand_size: u32,
     queue_length_limit: u32,
 ) -> LevelQueues<u64> {
-    let options = QueuingOptions { queues, hand_size, queue_length_limit };
+    let options = QueuingOptions { n_queues: queues, hand_size, queue_length_limit };
     LevelQueues::new(seats_max, LimitResponse::Queue(options))
 }
 
@@ -181,7 +181,7 @@ fn a_cancelled_request_does_not_run() {
     assert!(waits(&level.execute_or_enqueue(0, 1, || 2)));
     assert!(level.cancel_waiter(id).is_empty());
     assert!(matches!(level.finish_request(running, SHORT)[..], [(2, _)]));
-    assert_eq!(level.n_waiting(), 0);
+    assert_eq!(level.n_waiting_requests(), 0);
 }
 
 #[test]
@@ -202,13 +202,13 @@ fn a_change_of_the_configuration_loses_nobody() {
     for n in 1..=10 {
         assert!(waits(&level.execute_or_enqueue(n, 1, || n)));
     }
-    let options = QueuingOptions { queues: 2, hand_size: 1, queue_length_limit: 1 };
-    assert!(level.configure(1, LimitResponse::Queue(options)).is_empty());
-    assert_eq!(level.n_waiting(), 10);
-    assert!(level.configure(1, LimitResponse::Reject).is_empty());
-    assert_eq!(level.configure(4, LimitResponse::Reject).len(), 3);
+    let options = QueuingOptions { n_queues: 2, hand_size: 1, queue_length_limit: 1 };
+    assert!(level.reconfigure_queues(1, LimitResponse::Queue(options)).is_empty());
+    assert_eq!(level.n_waiting_requests(), 10);
+    assert!(level.reconfigure_queues(1, LimitResponse::Reject).is_empty());
+    assert_eq!(level.reconfigure_queues(4, LimitResponse::Reject).len(), 3);
     assert_eq!(level.finish_request(running, SHORT).len(), 1);
-    assert_eq!(level.n_waiting(), 6);
+    assert_eq!(level.n_waiting_requests(), 6);
 }
 
 #[derive(Debug, Clone)]
@@ -265,9 +265,9 @@ proptest! {
                 Step::Configure { seats_max, queues } => {
                     let response = match queues {
                         0 => LimitResponse::Reject,
-                        queues => LimitResponse::Queue(QueuingOptions { queues, hand_size: 1, queue_length_limit: 3 }),
+                        queues => LimitResponse::Queue(QueuingOptions { n_queues: queues, hand_size: 1, queue_length_limit: 3 }),
                     };
-                    level.configure(seats_max, response)
+                    level.reconfigure_queues(seats_max, response)
                 }
                 Step::Resume(_) | Step::Finish(_) | Step::Cancel(_) => Vec::new(),
             };
@@ -276,9 +276,9 @@ proptest! {
                 waiting.swap_remove(place.expect("only requests that wait are dispatched"));
                 running.push(held);
             }
-            prop_assert_eq!(level.n_waiting(), waiting.len());
-            prop_assert_eq!(level.n_executing(), running.len());
-            prop_assert_eq!(level.seats_in_use(), running.iter().map(|held| held.seats).sum::<u32>());
+            prop_assert_eq!(level.n_waiting_requests(), waiting.len());
+            prop_assert_eq!(level.n_executing_requests(), running.len());
+            prop_assert_eq!(level.seats_in_use(), running.iter().map(|held| held.n_seats).sum::<u32>());
             prop_assert!(running.is_empty() <= waiting.is_empty(), "somebody waits while all seats are free");
         }
         while let Some(held) = running.pop() {

@@ -68,7 +68,7 @@ impl ProxyEnvironment {
     ///
     /// # Errors
     /// [`ProxyUrlError`] if the variable is invalid: connecting without a proxy would ignore the operator's setting.
-    pub(crate) fn proxy_for(
+    pub(crate) fn proxy_for_host(
         &self,
         scheme: Scheme,
         host: &str,
@@ -165,7 +165,7 @@ mod tests {
 
     fn is_direct(exceptions: &str, host: &str, port: u16) -> bool {
         let variables = [("HTTPS_PROXY", "p:3128"), ("no_proxy", exceptions)];
-        environment(&variables).proxy_for(Scheme::Https, host, port).unwrap().is_none()
+        environment(&variables).proxy_for_host(Scheme::Https, host, port).unwrap().is_none()
     }
 
     #[test]
@@ -175,19 +175,22 @@ mod tests {
             ("https_proxy", "http://b:2"),
             ("http_proxy", "socks5://c"),
         ]);
-        let at =
-            |scheme| environment.proxy_for(scheme, "h", 1).unwrap().unwrap().host_port.to_string();
-        let is_direct = |host| environment.proxy_for(Scheme::Https, host, 1).unwrap().is_none();
+        let at = |scheme| {
+            environment.proxy_for_host(scheme, "h", 1).unwrap().unwrap().host_port.to_string()
+        };
+        let is_direct =
+            |host| environment.proxy_for_host(Scheme::Https, host, 1).unwrap().is_none();
         assert_eq!(at(Scheme::Https), "a:1");
         assert_eq!(at(Scheme::Http), "c:1080");
         assert!(is_direct("localhost") && is_direct("127.3.2.1") && is_direct("::1"));
         assert!(!is_direct("localhost.example.com"));
-        assert_eq!(ProxyEnvironment::default().proxy_for(Scheme::Http, "h", 1), Ok(None));
+        assert_eq!(ProxyEnvironment::default().proxy_for_host(Scheme::Http, "h", 1), Ok(None));
     }
 
     #[test]
     fn accepted_forms_of_proxy_variables() {
-        let named = |value| environment(&[("http_proxy", value)]).proxy_for(Scheme::Http, "h", 1);
+        let named =
+            |value| environment(&[("http_proxy", value)]).proxy_for_host(Scheme::Http, "h", 1);
         let at = |value| named(value).unwrap().unwrap().host_port.to_string();
         assert_eq!(at("proxy"), "proxy:80");
         assert_eq!(at("proxy:3128"), "proxy:3128");
@@ -195,7 +198,7 @@ mod tests {
         assert_eq!(named(""), Ok(None));
         assert_eq!(named("ftp://h").unwrap_err(), ProxyUrlError::Scheme("ftp".to_owned()));
         let without = [("http_proxy", "ftp://h"), ("NO_PROXY", "*")];
-        assert_eq!(environment(&without).proxy_for(Scheme::Http, "h", 1), Ok(None));
+        assert_eq!(environment(&without).proxy_for_host(Scheme::Http, "h", 1), Ok(None));
     }
 
     #[test]

@@ -44,7 +44,7 @@ const LIMITS: fn() -> Limits = || Limits {
     unauthenticated_per_address_max: 100,
     connections_per_user_max: 100,
     handshakes_max: 100,
-    loopback_reserve: 2,
+    loopback_reserve_connections_max: 2,
     ..Limits::default()
 };
 
@@ -181,7 +181,8 @@ fn the_user_with_the_most_connections_makes_room() {
 /// Two users whose connections are all busy leave most of the connections to others.
 #[test]
 fn two_users_with_busy_connections_leave_room() {
-    let descriptors = DescriptorLimit { initial_limit: None, current_limit: None };
+    let descriptors =
+        DescriptorLimit { initial_open_files_max: None, current_open_files_max: None };
     let mut scene = Scene::new(Limits::for_connection_count(16, descriptors));
     let busy = ["a", "b", "c", "d", "e", "f"];
     for (n, name) in busy.into_iter().enumerate() {

@@ -20,8 +20,8 @@ pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<Pa
         return Ok(None);
     };
     let path = pki.directory.join("admin.kubeconfig");
-    let server = format!("https://{}", reachable_address(address));
-    let contents = kubeconfig_text(&server, &pki.serving_ca_file, admin)?;
+    let server = format!("https://{}", reachable_server_address(address));
+    let contents = build_kubeconfig_text(&server, &pki.serving_ca_file, admin)?;
     let is_current = path.exists() && read(&path)? == contents.as_bytes();
     if !is_current {
         private_files::replace_atomically(&path, contents.as_bytes())?;
@@ -30,7 +30,7 @@ pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<Pa
 }
 
 /// The kubeconfig for the server at a URL, with the contents of the files.
-pub(super) fn kubeconfig_text(
+pub(super) fn build_kubeconfig_text(
     server: &str,
     serving_ca: &Path,
     admin: &CertificateFiles,
@@ -65,7 +65,7 @@ fn read_file_as_base64(path: &Path) -> Result<String, PkiError> {
     Ok(STANDARD.encode(read(path)?))
 }
 
-fn reachable_address(address: SocketAddr) -> SocketAddr {
+fn reachable_server_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

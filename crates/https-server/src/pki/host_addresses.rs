@@ -19,7 +19,7 @@ const CHANGING_FLAGS: u32 = 0x01 | 0x20 | 0x40;
 /// Returns the addresses of this host, without loopback and link-local ones. The first is the one from which
 /// the host connects to distant hosts, if it has a default route.
 pub fn host_addresses() -> Vec<IpAddr> {
-    let routed = DISTANT_ADDRESSES.into_iter().filter_map(source_address);
+    let routed = DISTANT_ADDRESSES.into_iter().filter_map(source_address_towards);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let local_v4 = parse_fib_trie(&read("/proc/net/fib_trie"));
     let local_v6 = parse_if_inet6(&read("/proc/net/if_inet6"));
@@ -37,7 +37,7 @@ pub fn host_addresses() -> Vec<IpAddr> {
 
 /// The address from which the system would connect to another one. A datagram socket sends nothing when it
 /// chooses its peer.
-fn source_address(distant: IpAddr) -> Option<IpAddr> {
+fn source_address_towards(distant: IpAddr) -> Option<IpAddr> {
     let any: IpAddr = match distant {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::admin_kubeconfig::kubeconfig_text;
+use super::admin_kubeconfig::build_kubeconfig_text;
 use super::certificate_file::Certificate;
 use super::issue_certificate::IssuingAuthority;
 use super::server_names::ServerNames;
@@ -95,7 +95,7 @@ fn write_shared_files(
     generator.ensure_service_account_keys()?;
     ensure_leaf_certificates(generator, names)?;
     let admin = generator.certificate_and_key_paths("admin");
-    let text = kubeconfig_text(server_url, &ca.certificate_path, &admin)?;
+    let text = build_kubeconfig_text(server_url, &ca.certificate_path, &admin)?;
     let path = generator.directory.join(KUBECONFIG);
     generator.create_file(&path, text.as_bytes())?;
     match generator.written_files.len() == SHARED_FILES.len() {
@@ -129,8 +129,8 @@ pub fn renew_shared_pki(directory: &Path, now: SystemTime) -> Result<Vec<PathBuf
         (generator.certificate_and_key_paths("ca"), generator.certificate_and_key_paths("admin"));
     if generator.written_files.contains(&admin.certificate_path) {
         let path = directory.join(KUBECONFIG);
-        let url = server_url(&path)?;
-        let text = kubeconfig_text(&url, &ca.certificate_path, &admin)?;
+        let url = read_server_url(&path)?;
+        let text = build_kubeconfig_text(&url, &ca.certificate_path, &admin)?;
         private_files::replace_atomically(&path, text.as_bytes())?;
         generator.written_files.push(path);
     }
@@ -163,7 +163,7 @@ fn ensure_leaf_certificates(
 }
 
 /// The URL of the server in a kubeconfig that [`create_shared_pki`] wrote.
-fn server_url(path: &Path) -> Result<String, PkiError> {
+fn read_server_url(path: &Path) -> Result<String, PkiError> {
     let text = private_files::read_text_file(path)?;
     let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("server: \""));
     let url = lines.next().and_then(|rest| rest.strip_suffix('"')).map(str::to_owned);

@@ -17,7 +17,7 @@ use crate::watched_files::WatchedFiles;
 #[derive(Debug)]
 pub struct ReloadingCertificate {
     certificate_files: CertificateFiles,
-    current_pair: ArcSwap<CertifiedKey>,
+    current_certified_key: ArcSwap<CertifiedKey>,
     /// Locked while files are read, so that reloads run one after the other.
     watched_files: Mutex<WatchedFiles>,
 }
@@ -34,7 +34,7 @@ impl ReloadingCertificate {
         let pair = parse_certified_key(&files, &contents)?;
         Ok(Self {
             certificate_files: files,
-            current_pair: ArcSwap::from_pointee(pair),
+            current_certified_key: ArcSwap::from_pointee(pair),
             watched_files: Mutex::new(watched),
         })
     }
@@ -50,7 +50,8 @@ impl ReloadingCertificate {
         let Some(contents) = watched.read_if_changed()? else {
             return Ok(false);
         };
-        self.current_pair.store(Arc::new(parse_certified_key(&self.certificate_files, &contents)?));
+        self.current_certified_key
+            .store(Arc::new(parse_certified_key(&self.certificate_files, &contents)?));
         Ok(true)
     }
 
@@ -88,13 +89,13 @@ impl ReloadingCertificate {
 
     /// The certificates of the current pair, the server's own first.
     pub fn certificate_chain(&self) -> Vec<CertificateDer<'static>> {
-        self.current_pair.load().cert.clone()
+        self.current_certified_key.load().cert.clone()
     }
 }
 
 impl ResolvesServerCert for ReloadingCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.current_pair.load_full())
+        Some(self.current_certified_key.load_full())
     }
 }
 

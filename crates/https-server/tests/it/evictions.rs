@@ -131,7 +131,11 @@ async fn a12_peers_that_hold_connections_keep_nobody_out() {
 /// A connection with a request under way is never closed for another one, and one without is.
 #[tokio::test]
 async fn full_of_watches_the_next_peer_is_refused() {
-    let host = host(Limits { connections_max: 2, loopback_reserve: 0, ..Limits::default() });
+    let host = host(Limits {
+        connections_max: 2,
+        loopback_reserve_connections_max: 0,
+        ..Limits::default()
+    });
     let mut first = watch(&host, "jane").await;
     let mut second = watch(&host, "joe").await;
     let mut stream = TcpStream::connect(host.address).await.unwrap();
@@ -183,7 +187,11 @@ async fn a_user_with_too_many_connections_closes_none_of_others() {
 /// If all connections are busy, an administrator of this machine gets one of the reserve, and others do not.
 #[tokio::test]
 async fn an_administrator_of_this_machine_gets_a_connection() {
-    let host = host(Limits { connections_max: 2, loopback_reserve: 1, ..Limits::default() });
+    let host = host(Limits {
+        connections_max: 2,
+        loopback_reserve_connections_max: 1,
+        ..Limits::default()
+    });
     let mut first = watch(&host, "jane").await;
     let mut second = watch(&host, "joe").await;
     let mut other = soon("a connection", host.http1(&Client::default())).await;

@@ -76,7 +76,7 @@ impl Host {
         Self::start(limits, |mut request, connection| async move {
             let certificates = *connection.get_or_compute_identity(|_| true, <[_]>::len);
             let head = format!("{:?} {certificates} ", connection.protocol);
-            let (body, pace) = (request.body_mut(), https_server::BodyPace::default());
+            let (body, pace) = (request.body_mut(), https_server::MinimumBodyRate::default());
             match https_server::collect_body(body, 1 << 20, pace).await {
                 Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
                 Err(error) => {

@@ -28,7 +28,7 @@ pub struct DecodedKubeconfig {
 ///
 /// The file is larger than [`DOCUMENT_BYTES_MAX`], neither YAML nor JSON, of another kind, or contains
 /// values of wrong types. No message shows a secret.
-pub fn decode(source: &Source<'_>) -> Result<DecodedKubeconfig, DecodeError> {
+pub fn decode_kubeconfig(source: &Source<'_>) -> Result<DecodedKubeconfig, DecodeError> {
     let (text, malformed) = source.decode_text();
     let lines = LineIndex::new(&text);
     let mut warnings = Vec::new();
@@ -48,13 +48,13 @@ fn decode_kubeconfig_text(
     lines: &LineIndex<'_>,
     warnings: &mut Vec<SpannedWarning>,
 ) -> Result<Kubeconfig, SpannedDecodeError> {
-    if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(SpannedDecodeError::too_large_error());
+    if source.file_bytes.len() > DOCUMENT_BYTES_MAX {
+        return Err(SpannedDecodeError::file_too_large_error());
     }
-    if source.bytes.is_empty() {
-        return Ok(Kubeconfig::empty_kubeconfig(lines.position(Span::default())));
+    if source.file_bytes.is_empty() {
+        return Ok(Kubeconfig::empty_kubeconfig(lines.position_of_span(Span::default())));
     }
-    let root = parse_document(source, text, malformed, warnings)?.root;
+    let root = parse_document(source, text, malformed, warnings)?.root_node;
     check_kind_and_version(&root)?;
     check_types(text, &root)?;
     Ok(read(&root, lines)?)
@@ -62,7 +62,7 @@ fn decode_kubeconfig_text(
 
 /// Checks kind and version. Both may be absent, but other values are errors.
 fn check_kind_and_version(root: &Node) -> Result<(), DecodeProblem> {
-    let mut meta = TypeMeta::from_root(root)?;
+    let mut meta = TypeMeta::from_root_node(root)?;
     if meta.kind.is_empty() {
         meta.kind = KIND;
     }

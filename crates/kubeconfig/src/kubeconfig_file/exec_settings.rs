@@ -71,14 +71,14 @@ impl KubeconfigReader<'_> {
             }
         });
         Ok(Some(ExecSettings {
-            position: self.line_index.position(entry.key_span),
-            api_version: self.read_text(&exec, "apiVersion"),
-            command: self.read_text(&exec, "command"),
+            position: self.line_index.position_of_span(entry.key_span),
+            api_version: self.read_text_field(&exec, "apiVersion"),
+            command: self.read_text_field(&exec, "command"),
             args,
             env: env.collect::<Result<_, _>>()?,
             install_hint: exec.read_text("installHint").value,
             provide_cluster_info: exec.read_bool("provideClusterInfo").unwrap_or_default(),
-            interactive_mode: self.read_text(&exec, "interactiveMode"),
+            interactive_mode: self.read_text_field(&exec, "interactiveMode"),
         }))
     }
 }

@@ -52,7 +52,7 @@ pub struct Cluster {
     /// Position of the object.
     pub position: SourcePosition,
     /// The URL of the server.
-    pub server: WithPosition<String>,
+    pub server_url: WithPosition<String>,
     /// The name that the certificate of the server must have; empty for the host of the URL.
     pub tls_server_name: WithPosition<String>,
     /// Whether the client skips the verification of the server's certificate.
@@ -101,7 +101,7 @@ pub struct User {
     /// The password of basic authentication.
     pub password: WithPosition<String>,
     /// The value of `exec`: a program that provides credentials.
-    pub exec: Option<ExecSettings>,
+    pub exec_settings: Option<ExecSettings>,
     /// The position of `auth-provider`, a plugin that provides credentials.
     pub auth_provider_position: Option<SourcePosition>,
 }
@@ -138,8 +138,8 @@ pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, Dec
     check_no_duplicates(&clusters, "NamedCluster", "Cluster")?;
     check_no_duplicates(&users, "NamedAuthInfo", "AuthInfo")?;
     Ok(Kubeconfig {
-        position: lines.position(root.span),
-        current_context: kubeconfig.read_text(&reader, "current-context"),
+        position: lines.position_of_span(root.span),
+        current_context: kubeconfig.read_text_field(&reader, "current-context"),
         contexts: item_values(contexts),
         clusters: item_values(clusters),
         users: item_values(users),
@@ -205,8 +205,8 @@ impl KubeconfigReader<'_> {
             let item = ObjectReader::new(node, node.span);
             let name = item.read_text("name");
             let at = NodePath::ROOT;
-            let (at, empty) = (at.child(list), ObjectReader::without_members(node.span));
-            let field = at.index(idx).indexed_path();
+            let (at, empty) = (at.child_path(list), ObjectReader::empty_object_reader(node.span));
+            let field = at.index(idx).path_with_indices();
             let inner = item.read_object(key).unwrap_or(empty);
             let value = read(self, name.value.clone(), format!("{field}.{key}"), &inner)?;
             let span = name.span.unwrap_or(node.span);
@@ -223,9 +223,9 @@ impl KubeconfigReader<'_> {
     ) -> Result<Context, DecodeProblem> {
         Ok(Context {
             name,
-            cluster: self.read_text(reader, "cluster"),
-            user: self.read_text(reader, "user"),
-            namespace: self.read_text(reader, "namespace"),
+            cluster: self.read_text_field(reader, "cluster"),
+            user: self.read_text_field(reader, "user"),
+            namespace: self.read_text_field(reader, "namespace"),
         })
     }
 
@@ -239,13 +239,13 @@ impl KubeconfigReader<'_> {
         let data = self.read_base64(reader, "certificate-authority-data", &owner)?;
         Ok(Cluster {
             name,
-            position: self.line_index.position(reader.span),
-            server: self.read_text(reader, "server"),
-            tls_server_name: self.read_text(reader, "tls-server-name"),
+            position: self.line_index.position_of_span(reader.span),
+            server_url: self.read_text_field(reader, "server"),
+            tls_server_name: self.read_text_field(reader, "tls-server-name"),
             insecure_skip_tls_verify: self.with_position(reader, self.read_skip_tls_verify(reader)),
-            certificate_authority: self.read_text(reader, "certificate-authority"),
+            certificate_authority: self.read_text_field(reader, "certificate-authority"),
             certificate_authority_data: data,
-            proxy_url: self.read_text(reader, "proxy-url"),
+            proxy_url: self.read_text_field(reader, "proxy-url"),
             disable_compression: reader.read_bool("disable-compression").unwrap_or_default(),
             field,
         })
@@ -260,28 +260,28 @@ impl KubeconfigReader<'_> {
         let owner = FieldOwner { type_name: "AuthInfo", field: &field };
         let field_position = |name: &str| {
             let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
-            entry.map(|entry| self.line_index.position(entry.key_span))
+            entry.map(|entry| self.line_index.position_of_span(entry.key_span))
         };
         let certificate = self.read_base64(reader, "client-certificate-data", &owner)?;
         let key = self.read_base64(reader, "client-key-data", &owner)?;
         let extra = self.read_user_extra(reader, &owner)?;
         Ok(User {
             name,
-            position: self.line_index.position(reader.span),
-            client_certificate: self.read_text(reader, "client-certificate"),
+            position: self.line_index.position_of_span(reader.span),
+            client_certificate: self.read_text_field(reader, "client-certificate"),
             client_certificate_data: certificate,
-            client_key: self.read_text(reader, "client-key"),
+            client_key: self.read_text_field(reader, "client-key"),
             client_key_data: key,
-            token: self.read_text(reader, "token"),
-            token_file: self.read_text(reader, "tokenFile"),
-            impersonate_user: self.read_text(reader, "as"),
-            impersonate_uid: self.read_text(reader, "as-uid"),
+            token: self.read_text_field(reader, "token"),
+            token_file: self.read_text_field(reader, "tokenFile"),
+            impersonate_user: self.read_text_field(reader, "as"),
+            impersonate_uid: self.read_text_field(reader, "as-uid"),
             impersonate_groups: self
                 .with_position(reader, reader.read_field("as-groups", read_text_list)),
             impersonate_extra: extra,
-            username: self.read_text(reader, "username"),
-            password: self.read_text(reader, "password"),
-            exec: self.read_exec(reader, &owner)?,
+            username: self.read_text_field(reader, "username"),
+            password: self.read_text_field(reader, "password"),
+            exec_settings: self.read_exec(reader, &owner)?,
             auth_provider_position: field_position("auth-provider"),
             field,
         })
@@ -292,11 +292,15 @@ impl KubeconfigReader<'_> {
         reader: &ObjectReader<'_>,
         scalar: FieldValue<T>,
     ) -> WithPosition<T> {
-        let position = self.line_index.position(scalar.span.unwrap_or(reader.span));
+        let position = self.line_index.position_of_span(scalar.span.unwrap_or(reader.span));
         WithPosition { value: scalar.value, position }
     }
 
-    pub(super) fn read_text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
+    pub(super) fn read_text_field(
+        &self,
+        reader: &ObjectReader<'_>,
+        name: &str,
+    ) -> WithPosition<String> {
         self.with_position(reader, reader.read_text(name))
     }
 
@@ -318,7 +322,9 @@ impl KubeconfigReader<'_> {
         let span = span.unwrap_or(reader.span);
         let compact: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         match STANDARD.decode(&compact) {
-            Ok(value) => Ok(WithPosition { value, position: self.line_index.position(span) }),
+            Ok(value) => {
+                Ok(WithPosition { value, position: self.line_index.position_of_span(span) })
+            }
             Err(error) => {
                 let at = match error {
                     base64::DecodeError::InvalidByte(at, _)
@@ -344,7 +350,7 @@ impl KubeconfigReader<'_> {
         let Some(entry) = reader.entry(name) else {
             return Ok(WithPosition {
                 value: Vec::new(),
-                position: self.line_index.position(reader.span),
+                position: self.line_index.position_of_span(reader.span),
             });
         };
         let wrong = |node: &Node, go_type: &str| DecodeProblem {
@@ -378,7 +384,10 @@ impl KubeconfigReader<'_> {
             }
             is_same
         });
-        Ok(WithPosition { value: extra, position: self.line_index.position(entry.value.span) })
+        Ok(WithPosition {
+            value: extra,
+            position: self.line_index.position_of_span(entry.value.span),
+        })
     }
 }
 

@@ -26,7 +26,7 @@ const fn list_field_schema(name: &'static str, item: &'static ObjectSchema) -> F
 pub(super) static CONFIG: ObjectSchema = ObjectSchema {
     type_name: "Config",
     description: "",
-    fields: &[
+    field_schemas: &[
         text_field_schema("apiVersion"),
         text_field_schema("kind"),
         text_field_schema("current-context"),
@@ -39,13 +39,13 @@ pub(super) static CONFIG: ObjectSchema = ObjectSchema {
 static NAMED_CLUSTER: ObjectSchema = ObjectSchema {
     type_name: "NamedCluster",
     description: "",
-    fields: &[text_field_schema("name"), field("cluster", FieldType::Object(&CLUSTER))],
+    field_schemas: &[text_field_schema("name"), field("cluster", FieldType::Object(&CLUSTER))],
 };
 
 static CLUSTER: ObjectSchema = ObjectSchema {
     type_name: "Cluster",
     description: "",
-    fields: &[
+    field_schemas: &[
         text_field_schema("server"),
         text_field_schema("tls-server-name"),
         bool_field_schema("insecure-skip-tls-verify"),
@@ -59,13 +59,13 @@ static CLUSTER: ObjectSchema = ObjectSchema {
 static NAMED_CONTEXT: ObjectSchema = ObjectSchema {
     type_name: "NamedContext",
     description: "",
-    fields: &[text_field_schema("name"), field("context", FieldType::Object(&CONTEXT))],
+    field_schemas: &[text_field_schema("name"), field("context", FieldType::Object(&CONTEXT))],
 };
 
 static CONTEXT: ObjectSchema = ObjectSchema {
     type_name: "Context",
     description: "",
-    fields: &[
+    field_schemas: &[
         text_field_schema("cluster"),
         text_field_schema("user"),
         text_field_schema("namespace"),
@@ -75,13 +75,13 @@ static CONTEXT: ObjectSchema = ObjectSchema {
 static NAMED_USER: ObjectSchema = ObjectSchema {
     type_name: "NamedAuthInfo",
     description: "",
-    fields: &[text_field_schema("name"), field("user", FieldType::Object(&USER))],
+    field_schemas: &[text_field_schema("name"), field("user", FieldType::Object(&USER))],
 };
 
 static USER: ObjectSchema = ObjectSchema {
     type_name: "AuthInfo",
     description: "",
-    fields: &[
+    field_schemas: &[
         text_field_schema("client-certificate"),
         text_field_schema("client-certificate-data"),
         text_field_schema("client-key"),

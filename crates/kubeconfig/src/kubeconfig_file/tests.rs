@@ -2,18 +2,19 @@
 
 use document::{DOCUMENT_BYTES_MAX, Source, WarningCode};
 
-use super::{DecodedKubeconfig, Kubeconfig, decode};
+use super::{DecodedKubeconfig, Kubeconfig, decode_kubeconfig};
 
 fn read(text: &str) -> Kubeconfig {
     let DecodedKubeconfig { kubeconfig, warnings } =
-        decode(&Source { name: "config", bytes: text.as_bytes() }).unwrap();
+        decode_kubeconfig(&Source { name: "config", file_bytes: text.as_bytes() }).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     kubeconfig
 }
 
 /// Asserts the position, the field and the message of the first fault.
 fn refused(text: &str, want: &str) {
-    let error = decode(&Source { name: "config", bytes: text.as_bytes() }).unwrap_err();
+    let error =
+        decode_kubeconfig(&Source { name: "config", file_bytes: text.as_bytes() }).unwrap_err();
     let first = &error.diagnostics[0];
     let (position, field) = (first.position, first.fault.field());
     assert_eq!(
@@ -70,8 +71,8 @@ users:
     assert_eq!((&*context.cluster.value, &*context.user.value), ("guard", "me"));
     let [cluster] = found.clusters.as_slice() else { panic!("{found:?}") };
     assert_eq!(cluster.field, "clusters[0].cluster");
-    assert_eq!(cluster.server.value, "https://guard.example.com/authorize");
-    assert_eq!((cluster.server.position.line, cluster.server.position.column), (11, 13));
+    assert_eq!(cluster.server_url.value, "https://guard.example.com/authorize");
+    assert_eq!((cluster.server_url.position.line, cluster.server_url.position.column), (11, 13));
     assert_eq!(cluster.tls_server_name.value, "guard");
     assert!(cluster.insecure_skip_tls_verify.value && cluster.disable_compression);
     assert_eq!(cluster.certificate_authority.value, "ca.pem");
@@ -87,7 +88,7 @@ users:
     let extra = [("a", vec![]), ("k", vec!["x".to_owned(), "z".to_owned()])];
     assert_eq!(user.impersonate_extra.value, extra.map(|(key, values)| (key.to_owned(), values)));
     assert_eq!((&*user.username.value, &*user.password.value), ("u", "p"));
-    assert_eq!(user.exec.as_ref().unwrap().position.line, 35);
+    assert_eq!(user.exec_settings.as_ref().unwrap().position.line, 35);
     assert_eq!(user.auth_provider_position.unwrap().line, 36);
 }
 
@@ -105,7 +106,7 @@ fn unknown_fields_and_null_values_are_accepted() {
         "{\"clusters\": [null, {\"name\": \"b\", \"cluster\": null}]}",
     ] {
         let found = read(text);
-        assert!(found.clusters.iter().all(|cluster| cluster.server.value.is_empty()), "{text}");
+        assert!(found.clusters.iter().all(|cluster| cluster.server_url.value.is_empty()), "{text}");
     }
     // The last of several equal keys counts, in both forms.
     for text in [
@@ -171,7 +172,8 @@ fn messages_do_not_show_secrets() {
         "users: {token: 4711}\n",
         "users:\n- user: {as-user-extra: {a: 4711}}\n",
     ] {
-        let error = decode(&Source { name: "config", bytes: text.as_bytes() }).unwrap_err();
+        let error =
+            decode_kubeconfig(&Source { name: "config", file_bytes: text.as_bytes() }).unwrap_err();
         assert!(!format!("{error:?}").contains("4711"), "{error:?}");
     }
     let good = read("users:\n- user: {token: t4711, password: t4711, client-key-data: dDQ3MTE=}\n");
@@ -180,8 +182,8 @@ fn messages_do_not_show_secrets() {
 
 #[test]
 fn only_the_first_document_is_read_and_size_is_limited() {
-    let source = Source { name: "config", bytes: b"current-context: a\n---\nx\n" };
-    let decoded = decode(&source).unwrap();
+    let source = Source { name: "config", file_bytes: b"current-context: a\n---\nx\n" };
+    let decoded = decode_kubeconfig(&source).unwrap();
     assert_eq!(decoded.warnings[0].code, WarningCode::SeveralDocuments);
     let padded = |n: usize| format!("#{}", "x".repeat(n - 1));
     read(&padded(DOCUMENT_BYTES_MAX));

@@ -12,13 +12,16 @@ fn check(bytes: &[u8]) {
         Some("a") => Ok(bytes.to_vec()),
         _ => Err(io::ErrorKind::NotFound.into()),
     };
-    let source = Source { name: "config", bytes };
+    let source = Source { name: "config", file_bytes: bytes };
     let text = source.text();
     match parse_connections(&source, Path::new("/x/config"), &read) {
         Err(error) => {
             assert!(!error.to_string().is_empty());
             for found in error.diagnostics() {
-                assert!(text.get(found.position.start..found.position.end).is_some(), "{found:?}");
+                assert!(
+                    text.get(found.position.start..found.position.end_offset).is_some(),
+                    "{found:?}"
+                );
             }
         }
         Ok(LoadedConnections::Kubeconfig(connection)) => {

@@ -24,7 +24,7 @@ fn shw_01_a_service_is_called_at_its_root() {
         some-namespace}}\n";
     let [hook] = hooks(&test_folder, list).try_into().unwrap();
     assert_eq!(hook.name, "webhook-name");
-    let target = &hook.connection.client_target;
+    let target = &hook.service_connection.client_target;
     let service = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
@@ -35,7 +35,7 @@ fn shw_01_a_service_is_called_at_its_root() {
     assert_eq!(target.path, "/");
     assert!(matches!(target.trust, Trust::CaBundle(_)));
     assert!(target.client_certificate.is_some());
-    let files = test_folder.names(&hook.connection.source_files);
+    let files = test_folder.names(&hook.service_connection.source_files);
     assert_eq!(files, ["config", "ca.pem", "client.pem", "client.key"]);
 }
 
@@ -66,8 +66,8 @@ fn shw_04_a_service_takes_precedence_over_a_url() {
     let test_folder = TestFolder::new();
     let list = "- name: a\n  clientConfig: {url: 'https://h', service: {name: s, namespace: ns}}\n";
     let [hook] = hooks(&test_folder, list).try_into().unwrap();
-    assert!(matches!(hook.connection.client_target.destination, Destination::Service(_)));
-    assert_eq!(hook.connection.warnings[0].code, WarningCode::IgnoredHookUrl);
+    assert!(matches!(hook.service_connection.client_target.destination, Destination::Service(_)));
+    assert_eq!(hook.service_connection.warnings[0].code, WarningCode::IgnoredHookUrl);
     assert!(
         test_folder
             .refusal(&format!("{HEADER}- name: a\n"))
@@ -81,7 +81,7 @@ fn shw_15_a_url_with_an_authority_only() {
     let list =
         "- name: a\n  clientConfig: {url: 'https://h:8443/authorize/', serverCaFile: ca.pem}\n";
     let [hook] = hooks(&test_folder, list).try_into().unwrap();
-    let target = &hook.connection.client_target;
+    let target = &hook.service_connection.client_target;
     let url = Destination::Url { scheme: Scheme::Https, host: "h".to_owned(), port: Some(8443) };
     assert_eq!((&target.destination, &*target.path), (&url, "/authorize"));
     assert!(matches!(target.trust, Trust::CaBundle(_)));

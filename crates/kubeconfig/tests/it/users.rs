@@ -211,11 +211,11 @@ proptest! {
             Some("a") => Ok(b"x".to_vec()),
             _ => Err(std::io::ErrorKind::NotFound.into()),
         };
-        let source = Source { name: "config", bytes: text.as_bytes() };
+        let source = Source { name: "config", file_bytes: text.as_bytes() };
         if let Err(error) = parse_service_users(&source, Path::new("/x/config"), &read) {
             prop_assert!(!error.to_string().is_empty());
             for found in error.diagnostics() {
-                prop_assert!(text.get(found.position.start..found.position.end).is_some(), "{:?}", found);
+                prop_assert!(text.get(found.position.start..found.position.end_offset).is_some(), "{:?}", found);
             }
         }
     }

@@ -40,7 +40,7 @@ fn is_policy_line(line: &str) -> bool {
     }
     let is_known =
         |name: &str| V0_FIELDS.contains(&name) || SPEC_FIELDS.contains(&name) || name == "spec";
-    // These fields occur in other objects too.
+    // Objects of other kinds have these fields too, so they do not identify a policy.
     let is_distinctive = |name: &str| !matches!(name, "apiVersion" | "kind" | "namespace" | "spec");
     entries.iter().all(|entry| is_known(&entry.key))
         && (text("kind") == "Policy" || entries.iter().any(|entry| is_distinctive(&entry.key)))

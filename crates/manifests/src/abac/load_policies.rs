@@ -23,7 +23,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub struct PolicyLoadOptions {
     /// Whether unknown fields are errors instead of warnings. Without the misspelled field a line may grant more
     /// than its author intended.
-    pub is_strict: bool,
+    pub refuses_unknown_fields: bool,
     /// The meaning of an attribute that a request does not have, for lines without a version and of version v0.
     pub unset_attribute_matching: UnsetAttributeMatching,
 }
@@ -32,10 +32,12 @@ pub struct PolicyLoadOptions {
 /// `/version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnsetAttributeMatching {
-    /// It is empty, and only a property that covers the empty value matches, as in Kubernetes.
+    /// The attribute counts as empty, and only a policy field that covers the empty value matches
+    /// it, as in Kubernetes.
     #[default]
     Empty,
-    /// It matches every property, as in the first proposal.
+    /// The attribute matches every value of a policy field, as in the first design proposal of
+    /// ABAC.
     Match,
 }
 
@@ -64,7 +66,7 @@ pub struct PolicyLoadError {
 
 impl fmt::Display for PolicyLoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diagnostic { fault, file, position, .. } = &*self.diagnostic;
+        let Diagnostic { fault, file_name: file, position, .. } = &*self.diagnostic;
         match &self.line_text {
             Some(text) => {
                 write!(
@@ -96,35 +98,36 @@ pub fn load_policies(
     options: &PolicyLoadOptions,
 ) -> Result<LoadedPolicies, PolicyLoadError> {
     let mut reader = PolicyFileReader {
-        file: source.name,
+        file_name: source.name,
         loaded_policies: LoadedPolicies::default(),
         first_unversioned_position: None,
     };
-    if source.bytes.len() > POLICY_FILE_BYTES_MAX {
+    if source.file_bytes.len() > POLICY_FILE_BYTES_MAX {
         let message = format!("the file is larger than {POLICY_FILE_BYTES_MAX} bytes");
-        return Err(
-            reader.file_error(message, SourcePosition { line: 1, column: 1, start: 0, end: 0 })
-        );
+        return Err(reader.policy_file_error(
+            message,
+            SourcePosition { line: 1, column: 1, start: 0, end_offset: 0 },
+        ));
     }
     let mut policies = Vec::new();
-    let mut line = PolicyFileLine { line_bytes: &[], number: 0, start: 0 };
-    for bytes in source.bytes.split(|byte| *byte == b'\n') {
+    let mut line = PolicyFileLine { line_bytes: &[], line_number: 0, start: 0 };
+    for bytes in source.file_bytes.split(|byte| *byte == b'\n') {
         line = PolicyFileLine {
-            number: line.number + 1,
+            line_number: line.line_number + 1,
             start: line.next_line_start(),
             line_bytes: bytes,
         };
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if bytes.len() > LINE_BYTES_MAX {
             let message = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-            return Err(reader.file_error(message, line.position("", Span::default())));
+            return Err(reader.policy_file_error(message, line.position("", Span::default())));
         }
         let text = match line.policy_text(bytes) {
             Ok(None) => continue,
             Ok(Some(text)) => text,
             Err(error) => return Err(reader.not_utf8_error(&line, bytes, error.valid_up_to())),
         };
-        let read = policy_line::parse_policy_line(line.number, text, *options);
+        let read = policy_line::parse_policy_line(line.line_number, text, *options);
         let read = read.map_err(|policy_line_error| {
             reader.policy_line_error(&line, text, policy_line_error)
         })?;
@@ -142,20 +145,23 @@ pub fn load_policies(
     let end = line.position("", Span::default());
     match Snapshot::new(policies) {
         Ok(snapshot) => Ok(LoadedPolicies { policy_snapshot: snapshot, ..reader.loaded_policies }),
-        Err(error) => Err(reader.file_error(error.to_string(), end)),
+        Err(error) => Err(reader.policy_file_error(error.to_string(), end)),
     }
 }
 
 /// The state of reading a file.
 struct PolicyFileReader<'s> {
-    file: &'s str,
+    file_name: &'s str,
     loaded_policies: LoadedPolicies,
     first_unversioned_position: Option<SourcePosition>,
 }
 
 impl PolicyFileReader<'_> {
-    fn file_error(&self, message: String, position: SourcePosition) -> PolicyLoadError {
-        PolicyLoadError { diagnostic: self.diagnostic(message, position, None), line_text: None }
+    fn policy_file_error(&self, message: String, position: SourcePosition) -> PolicyLoadError {
+        PolicyLoadError {
+            diagnostic: self.build_diagnostic(message, position, None),
+            line_text: None,
+        }
     }
 
     fn policy_line_error(
@@ -166,7 +172,7 @@ impl PolicyFileReader<'_> {
     ) -> PolicyLoadError {
         let position = line.position(text, policy_line_error.span);
         PolicyLoadError {
-            diagnostic: self.diagnostic(
+            diagnostic: self.build_diagnostic(
                 policy_line_error.message,
                 position,
                 policy_line_error.hint,
@@ -192,15 +198,21 @@ impl PolicyFileReader<'_> {
         self.policy_line_error(line, &text, policy_line_error)
     }
 
-    fn diagnostic(
+    fn build_diagnostic(
         &self,
         message: String,
         position: SourcePosition,
         hint: Option<String>,
     ) -> Box<Diagnostic> {
         let fault = Fault::Decode { field: String::new(), message };
-        let file = self.file.to_owned();
-        Box::new(Diagnostic { fault, file, position, hint, expression_issues: Vec::new() })
+        let file = self.file_name.to_owned();
+        Box::new(Diagnostic {
+            fault,
+            file_name: file,
+            position,
+            hint,
+            expression_issues: Vec::new(),
+        })
     }
 
     fn warn_of_unknown_field(
@@ -217,7 +229,7 @@ impl PolicyFileReader<'_> {
             code: WarningCode::UnknownPolicyField,
             message: unknown.message(),
             field: unknown.name,
-            file: self.file.to_owned(),
+            file_name: self.file_name.to_owned(),
             position: line.position(text, unknown.span),
             hint: unknown.hint,
         });
@@ -229,8 +241,11 @@ impl PolicyFileReader<'_> {
             self.loaded_policies.warnings.push(Warning {
                 code: WarningCode::UnversionedPolicy,
                 field: String::new(),
-                message: format!("policy file {} contains policies without apiVersion", self.file),
-                file: self.file.to_owned(),
+                message: format!(
+                    "policy file {} contains policies without apiVersion",
+                    self.file_name
+                ),
+                file_name: self.file_name.to_owned(),
                 position,
                 hint: Some(format!("write them as `{}`", policy_line::V1BETA1)),
             });
@@ -244,7 +259,7 @@ struct PolicyFileLine<'s> {
     /// The bytes of the line without the line feed.
     line_bytes: &'s [u8],
     /// Line number, from 1.
-    number: usize,
+    line_number: usize,
     /// The first byte in the text of the source.
     start: usize,
 }
@@ -253,7 +268,7 @@ impl<'s> PolicyFileLine<'s> {
     /// Returns the offset of the next line in the decoded text, in which each invalid byte is replaced
     /// by U+FFFD (3 bytes).
     fn next_line_start(&self) -> usize {
-        if self.number == 0 {
+        if self.line_number == 0 {
             return 0;
         }
         let chunks = self.line_bytes.utf8_chunks();
@@ -275,20 +290,20 @@ impl<'s> PolicyFileLine<'s> {
 
     fn without_byte_order_mark<'t>(&self, text: &'t str) -> &'t str {
         match text.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if self.number == 1 => rest,
+            Some(rest) if self.line_number == 1 => rest,
             _ => text,
         }
     }
 
     /// Returns the position of a range of `text`. `text` is this line, possibly without its byte order mark.
     fn position(&self, text: &str, span: Span) -> SourcePosition {
-        let has_mark = self.number == 1
+        let has_mark = self.line_number == 1
             && self.line_bytes.starts_with("\u{feff}".as_bytes())
             && !text.starts_with(BYTE_ORDER_MARK);
         let shift = if has_mark { BYTE_ORDER_MARK.len_utf8() } else { 0 };
         let before = text.char_indices().take_while(|(at, _)| *at < span.start).count();
         let start = self.start + shift + span.start;
-        let end = self.start + shift + span.end;
-        SourcePosition { line: self.number, column: before + 1, start, end }
+        let end = self.start + shift + span.end_offset;
+        SourcePosition { line: self.line_number, column: before + 1, start, end_offset: end }
     }
 }

@@ -20,7 +20,8 @@ pub(super) const V0_FIELDS: &[&str] =
 /// The policies of one line, with its version and its unknown fields.
 #[derive(Debug)]
 pub(super) struct PolicyLine {
-    /// Usually one; see [`Policy::from_v0_matching_unset`].
+    /// The policies of the line: usually one; see [`Policy::from_v0_matching_unset`] for the
+    /// exception.
     pub(super) policies: Vec<Policy>,
     pub(super) version: PolicyLineVersion,
     pub(super) unknown_fields: Vec<UnknownField>,
@@ -85,7 +86,7 @@ pub(super) fn parse_policy_line(
         Value::Object(entries) => entries,
         other => {
             let message =
-                format!("a policy is a JSON object, this is {}", other.kind_with_article());
+                format!("a policy is a JSON object, this is {}", other.value_kind_with_article());
             return Err(PolicyLineError::new(node.span, message));
         }
     };
@@ -103,7 +104,7 @@ pub(super) fn parse_policy_line(
             }
         }
     };
-    if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
+    if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.refuses_unknown_fields) {
         let message = format!("unknown field `{}`", unknown.name);
         return Err(PolicyLineError { message, span: unknown.span, hint: unknown.hint.take() });
     }
@@ -247,13 +248,18 @@ fn read_v0_spec(
         }
     }
     let resource = legacy_kind.field_text.to_ascii_lowercase();
-    set_from_legacy_name(&mut spec.resource, &resource, legacy_kind.span, ["kind", "resource"])?;
-    set_from_legacy_name(&mut spec.namespace, ns.field_text, ns.span, ["ns", "namespace"])?;
+    set_field_from_legacy_name(
+        &mut spec.resource,
+        &resource,
+        legacy_kind.span,
+        ["kind", "resource"],
+    )?;
+    set_field_from_legacy_name(&mut spec.namespace, ns.field_text, ns.span, ["ns", "namespace"])?;
     Ok(spec)
 }
 
 /// Sets a field from its older name. It is an error if both names are set and differ.
-fn set_from_legacy_name(
+fn set_field_from_legacy_name(
     part: &mut String,
     alias: &str,
     span: Span,
@@ -281,7 +287,8 @@ fn set_bool_field(flag: &mut bool, entry: &Entry) -> Result<(), PolicyLineError>
 }
 
 fn wrong_type_error(entry: &Entry, value: &Value, want: &str) -> PolicyLineError {
-    let message = format!("`{}` must be {want}, this is {}", entry.key, value.kind_with_article());
+    let message =
+        format!("`{}` must be {want}, this is {}", entry.key, value.value_kind_with_article());
     let policy_line_error = PolicyLineError::new(entry.value.span, message);
     match value {
         Value::Text(text) if want == "a bool" && matches!(text.as_str(), "true" | "false") => {

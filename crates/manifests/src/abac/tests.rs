@@ -8,8 +8,8 @@ use super::*;
 
 fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedPolicies, PolicyLoadError> {
     load_policies(
-        &Source { name: "F", bytes: text },
-        &PolicyLoadOptions { is_strict, ..PolicyLoadOptions::default() },
+        &Source { name: "F", file_bytes: text },
+        &PolicyLoadOptions { refuses_unknown_fields: is_strict, ..PolicyLoadOptions::default() },
     )
 }
 
@@ -46,7 +46,7 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
         }
     };
     let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-    let decision = loaded.policy_snapshot.authorize(&attributes, Recorder::disabled());
+    let decision = loaded.policy_snapshot.authorize(&attributes, Recorder::disabled_recorder());
     assert!(decision.error.is_none());
     match decision.verdict {
         Verdict::Allow => {
@@ -401,18 +401,18 @@ proptest! {
         ),
     ) {
         let bytes = lines.join(&b'\n');
-        let source = Source { name: "F", bytes: &bytes };
+        let source = Source { name: "F", file_bytes: &bytes };
         match load_policies(&source, &PolicyLoadOptions::default()) {
             Ok(loaded) => prop_assert!(loaded.policy_snapshot.policies().len() <= lines.len()),
             Err(error) => {
                 let position = error.diagnostic.position;
-                prop_assert!(position.line >= 1 && position.column >= 1 && position.start <= position.end);
+                prop_assert!(position.line >= 1 && position.column >= 1 && position.start <= position.end_offset);
                 // The text of a file that begins with a UTF-16 byte order mark is converted.
                 if !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
                     let text = source.text();
                     let n_before = text.get(..position.start).map(|text| text.matches('\n').count());
                     prop_assert_eq!(n_before, Some(position.line - 1));
-                    prop_assert!(text.get(position.start..position.end).is_some());
+                    prop_assert!(text.get(position.start..position.end_offset).is_some());
                 }
             }
         }
@@ -428,7 +428,7 @@ fn subjects_without_the_paths_of_discovery_are_named() {
     };
     let pods = r#"{"user":"ana","namespace":"*","resource":"pods"}"#;
     let warned = |text: &str| {
-        let source = document::Source { name: "policies", bytes: text.as_bytes() };
+        let source = document::Source { name: "policies", file_bytes: text.as_bytes() };
         let loaded = super::load_policies(&source, &super::PolicyLoadOptions::default()).unwrap();
         let warning = super::warn_of_missing_discovery(&source, &loaded.policy_snapshot);
         warning.map(|own| (own.position.line, own.message, own.hint.unwrap_or_default()))

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use flow_control::bootstrap::EXEMPT;
 
-use super::{AUTO_UPDATE_ANNOTATION, Kind, set_defaults, wire};
+use super::{AUTO_UPDATE_ANNOTATION, Kind, set_flow_control_defaults, wire};
 
 /// Whether administrators may change a default object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DefaultObjectClass {
-    /// The spec is fixed.
+pub enum MandatoryOrSuggested {
+    /// The server restores the spec, so administrators can not change it.
     Mandatory,
-    /// The spec may be changed, after the annotation is set to `false`.
+    /// Administrators may change the spec after they set the auto-update annotation to `false`.
     Suggested,
 }
 
@@ -28,17 +28,17 @@ pub enum DefaultObjectClass {
 #[must_use]
 pub fn update_default_object(
     kind: Kind,
-    class: DefaultObjectClass,
+    class: MandatoryOrSuggested,
     default: &Map<String, Value>,
     stored: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
     let annotation = auto_update_annotation(stored);
     let updates_spec = match class {
-        DefaultObjectClass::Mandatory => true,
-        DefaultObjectClass::Suggested => annotation.unwrap_or_else(|| generation(stored) == 1),
+        MandatoryOrSuggested::Mandatory => true,
+        MandatoryOrSuggested::Suggested => annotation.unwrap_or_else(|| generation(stored) == 1),
     };
     let is_annotation_stale = annotation != Some(updates_spec);
-    let is_spec_stale = updates_spec && !is_spec_current(kind, default, stored);
+    let is_spec_stale = updates_spec && !is_spec_equal_to_default(kind, default, stored);
     if !is_annotation_stale && !is_spec_stale {
         return None;
     }
@@ -81,7 +81,11 @@ fn generation(tree: &Map<String, Value>) -> i64 {
 
 /// Reports whether the specs are equal. The field `exempt` of the level `exempt` is not compared,
 /// because administrators may change it.
-fn is_spec_current(kind: Kind, default: &Map<String, Value>, stored: &Map<String, Value>) -> bool {
+fn is_spec_equal_to_default(
+    kind: Kind,
+    default: &Map<String, Value>,
+    stored: &Map<String, Value>,
+) -> bool {
     match kind {
         Kind::FlowSchema => {
             let (want, have) = (spec::<wire::FlowSchemaSpec>(kind, default), spec(kind, stored));
@@ -89,9 +93,9 @@ fn is_spec_current(kind: Kind, default: &Map<String, Value>, stored: &Map<String
         }
         Kind::PriorityLevelConfiguration => {
             let want: Option<wire::FlowControlObject<wire::PriorityLevelSpec>> =
-                decode_object(kind, default);
+                decode_flow_control_object(kind, default);
             let have: Option<wire::FlowControlObject<wire::PriorityLevelSpec>> =
-                decode_object(kind, stored);
+                decode_flow_control_object(kind, stored);
             let (Some(mut want), Some(have)) = (want, have) else { return false };
             if want.metadata.name == EXEMPT && have.spec.exempt.is_some() {
                 want.spec.exempt.clone_from(&have.spec.exempt);
@@ -102,15 +106,15 @@ fn is_spec_current(kind: Kind, default: &Map<String, Value>, stored: &Map<String
 }
 
 fn spec<Spec: Default + DeserializeOwned>(kind: Kind, tree: &Map<String, Value>) -> Option<Spec> {
-    Some(decode_object(kind, tree)?.spec)
+    Some(decode_flow_control_object(kind, tree)?.spec)
 }
 
-fn decode_object<Spec: Default + DeserializeOwned>(
+fn decode_flow_control_object<Spec: Default + DeserializeOwned>(
     kind: Kind,
     tree: &Map<String, Value>,
 ) -> Option<wire::FlowControlObject<Spec>> {
     let mut tree = tree.clone();
-    set_defaults(kind, &mut tree);
+    set_flow_control_defaults(kind, &mut tree);
     wire::FlowControlObject::deserialize(&tree).ok()
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use field_errors::FieldErrors;
 use flow_control::{
-    FlowDistinguisher, FlowSchema, LimitResponse, NonResourceRule, PolicyRules, PriorityLevel,
-    PriorityLevelKind, QueuingOptions, ResourceRule, Subject,
+    FlowDistinguisher, FlowSchema, LimitResponse, NonResourceRule, PolicyRulesWithSubjects,
+    PriorityLevel, PriorityLevelKind, QueuingOptions, ResourceRule, Subject,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::validate_flow_schema::flow_schema_spec_faults;
 use super::validate_priority_level::priority_level_spec_faults;
-use super::{API_VERSION, Kind, set_defaults, wire};
+use super::{API_VERSION, Kind, set_flow_control_defaults, wire};
 
 /// The error of a JSON value that is no object of the kind, or not a valid one.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,8 @@ pub enum DecodeError {
 /// # Errors
 /// The object is of another kind, malformed or invalid.
 pub fn decode_flow_schema(tree: &Map<String, Value>) -> Result<Arc<FlowSchema>, DecodeError> {
-    let object: wire::FlowControlObject<wire::FlowSchemaSpec> = decode(Kind::FlowSchema, tree)?;
+    let object: wire::FlowControlObject<wire::FlowSchemaSpec> =
+        decode_valid_object(Kind::FlowSchema, tree)?;
     let wire::FlowControlObject { metadata, spec, .. } = object;
     let faults = flow_schema_spec_faults(&metadata.name, &spec);
     if !faults.is_empty() {
@@ -52,8 +53,8 @@ pub fn decode_flow_schema(tree: &Map<String, Value>) -> Result<Arc<FlowSchema>, 
         name: metadata.name,
         uid: metadata.uid,
         matching_precedence: spec.matching_precedence,
-        priority_level: spec.priority_level_configuration.name,
-        distinguisher: spec.distinguisher_method.and_then(|method| {
+        priority_level_name: spec.priority_level_configuration.name,
+        flow_distinguisher: spec.distinguisher_method.and_then(|method| {
             match method.method_type.as_str() {
                 "ByUser" => Some(FlowDistinguisher::ByUser),
                 "ByNamespace" => Some(FlowDistinguisher::ByNamespace),
@@ -71,7 +72,7 @@ pub fn decode_flow_schema(tree: &Map<String, Value>) -> Result<Arc<FlowSchema>, 
 /// The object is of another kind, malformed or invalid.
 pub fn decode_priority_level(tree: &Map<String, Value>) -> Result<PriorityLevel, DecodeError> {
     let object: wire::FlowControlObject<wire::PriorityLevelSpec> =
-        decode(Kind::PriorityLevelConfiguration, tree)?;
+        decode_valid_object(Kind::PriorityLevelConfiguration, tree)?;
     let wire::FlowControlObject { metadata, spec, .. } = object;
     let faults = priority_level_spec_faults(&metadata.name, &spec);
     if !faults.is_empty() {
@@ -86,7 +87,7 @@ pub fn decode_priority_level(tree: &Map<String, Value>) -> Result<PriorityLevel,
                 // INVARIANT: validation requires `queuing` exactly for the type Queue.
                 None => LimitResponse::Reject,
                 Some(queuing) => LimitResponse::Queue(QueuingOptions {
-                    queues: to_non_negative(queuing.queues),
+                    n_queues: to_non_negative(queuing.queues),
                     hand_size: to_non_negative(queuing.hand_size),
                     queue_length_limit: to_non_negative(queuing.queue_length_limit),
                 }),
@@ -96,7 +97,7 @@ pub fn decode_priority_level(tree: &Map<String, Value>) -> Result<PriorityLevel,
     Ok(PriorityLevel { name: metadata.name, uid: metadata.uid, kind })
 }
 
-fn decode<Spec: Default + DeserializeOwned>(
+fn decode_valid_object<Spec: Default + DeserializeOwned>(
     expected: Kind,
     tree: &Map<String, Value>,
 ) -> Result<wire::FlowControlObject<Spec>, DecodeError> {
@@ -106,23 +107,23 @@ fn decode<Spec: Default + DeserializeOwned>(
         return Err(DecodeError::OtherKind { expected, api_version, kind });
     }
     let mut tree = tree.clone();
-    set_defaults(expected, &mut tree);
+    set_flow_control_defaults(expected, &mut tree);
     wire::FlowControlObject::deserialize(&tree).map_err(DecodeError::Malformed)
 }
 
-fn into_policy_rules(rules: wire::PolicyRulesWithSubjects) -> PolicyRules {
+fn into_policy_rules(rules: wire::PolicyRulesWithSubjects) -> PolicyRulesWithSubjects {
     let resource_rule = |rule: wire::ResourcePolicyRule| ResourceRule {
         verbs: rule.verbs,
         api_groups: rule.api_groups,
         resources: rule.resources,
         namespaces: rule.namespaces,
-        cluster_scope: rule.cluster_scope,
+        matches_cluster_scope: rule.cluster_scope,
     };
     let non_resource_rule = |rule: wire::NonResourcePolicyRule| NonResourceRule {
         verbs: rule.verbs,
         non_resource_urls: rule.non_resource_urls,
     };
-    PolicyRules {
+    PolicyRulesWithSubjects {
         subjects: rules.subjects.into_iter().filter_map(into_subject).collect(),
         resource_rules: rules.resource_rules.into_iter().map(resource_rule).collect(),
         non_resource_rules: rules.non_resource_rules.into_iter().map(non_resource_rule).collect(),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Kind;
 
 /// Sets the fields that the author left out. A value of a wrong type stays unchanged.
-pub fn set_defaults(kind: Kind, tree: &mut Map<String, Value>) {
+pub fn set_flow_control_defaults(kind: Kind, tree: &mut Map<String, Value>) {
     match kind {
         Kind::FlowSchema => {
             let spec = tree.entry("spec").or_insert(Value::Null);
@@ -19,20 +19,20 @@ pub fn set_defaults(kind: Kind, tree: &mut Map<String, Value>) {
 }
 
 fn set_priority_level_defaults(tree: &mut Map<String, Value>) {
-    let Some(spec) = object_member(Some(tree), "spec") else { return };
-    let mut limited = object_member(Some(&mut *spec), "limited");
+    let Some(spec) = object_member_mut(Some(tree), "spec") else { return };
+    let mut limited = object_member_mut(Some(&mut *spec), "limited");
     set_if_absent(limited.as_deref_mut(), "nominalConcurrencyShares", 30);
     set_if_absent(limited.as_deref_mut(), "lendablePercent", 0);
-    let mut queuing = object_member(object_member(limited, "limitResponse"), "queuing");
+    let mut queuing = object_member_mut(object_member_mut(limited, "limitResponse"), "queuing");
     set_if_absent_or_zero(queuing.as_deref_mut(), "handSize", 8);
     set_if_absent_or_zero(queuing.as_deref_mut(), "queues", 64);
     set_if_absent_or_zero(queuing, "queueLengthLimit", 50);
-    let mut exempt = object_member(Some(spec), "exempt");
+    let mut exempt = object_member_mut(Some(spec), "exempt");
     set_if_absent(exempt.as_deref_mut(), "nominalConcurrencyShares", 0);
     set_if_absent(exempt, "lendablePercent", 0);
 }
 
-fn object_member<'t>(
+fn object_member_mut<'t>(
     tree: Option<&'t mut Map<String, Value>>,
     member: &str,
 ) -> Option<&'t mut Map<String, Value>> {

@@ -1,8 +1,9 @@
 //! Encodes flow schemas and priority levels as JSON.
 
-use flow_control::bootstrap::BootstrapLevel;
+use flow_control::bootstrap::BootstrapPriorityLevel;
 use flow_control::{
-    FlowDistinguisher, FlowSchema, LimitResponse, PolicyRules, PriorityLevelKind, Subject,
+    FlowDistinguisher, FlowSchema, LimitResponse, PolicyRulesWithSubjects, PriorityLevelKind,
+    Subject,
 };
 use serde_json::{Map, Value, json};
 
@@ -22,10 +23,10 @@ pub fn encode_flow_schema(schema: &FlowSchema) -> Result<Map<String, Value>, ser
 /// # Errors
 /// Never in practice: JSON can express every field of the wire form.
 pub fn encode_priority_level(
-    level: &BootstrapLevel,
+    level: &BootstrapPriorityLevel,
 ) -> Result<Map<String, Value>, serde_json::Error> {
     let spec = serde_json::to_value(wire::PriorityLevelSpec::from(level))?;
-    Ok(encode_object(Kind::PriorityLevelConfiguration, &level.level.name, spec))
+    Ok(encode_object(Kind::PriorityLevelConfiguration, &level.priority_level.name, spec))
 }
 
 fn encode_object(kind: Kind, name: &str, spec: Value) -> Map<String, Value> {
@@ -39,25 +40,25 @@ fn encode_object(kind: Kind, name: &str, spec: Value) -> Map<String, Value> {
 
 impl From<&FlowSchema> for wire::FlowSchemaSpec {
     fn from(schema: &FlowSchema) -> Self {
-        let method = |distinguisher: FlowDistinguisher| wire::DistinguisherMethod {
-            method_type: match distinguisher {
+        let method = |flow_distinguisher: FlowDistinguisher| wire::DistinguisherMethod {
+            method_type: match flow_distinguisher {
                 FlowDistinguisher::ByUser => "ByUser".to_owned(),
                 FlowDistinguisher::ByNamespace => "ByNamespace".to_owned(),
             },
         };
         Self {
             priority_level_configuration: wire::NameReference {
-                name: schema.priority_level.clone(),
+                name: schema.priority_level_name.clone(),
             },
             matching_precedence: schema.matching_precedence,
-            distinguisher_method: schema.distinguisher.map(method),
+            distinguisher_method: schema.flow_distinguisher.map(method),
             rules: schema.rules.iter().map(Into::into).collect(),
         }
     }
 }
 
-impl From<&PolicyRules> for wire::PolicyRulesWithSubjects {
-    fn from(rules: &PolicyRules) -> Self {
+impl From<&PolicyRulesWithSubjects> for wire::PolicyRulesWithSubjects {
+    fn from(rules: &PolicyRulesWithSubjects) -> Self {
         let resource_rules = rules.resource_rules.iter().cloned();
         let non_resource_rules = rules.non_resource_rules.iter().cloned();
         Self {
@@ -67,7 +68,7 @@ impl From<&PolicyRules> for wire::PolicyRulesWithSubjects {
                     verbs: rule.verbs,
                     api_groups: rule.api_groups,
                     resources: rule.resources,
-                    cluster_scope: rule.cluster_scope,
+                    cluster_scope: rule.matches_cluster_scope,
                     namespaces: rule.namespaces,
                 })
                 .collect(),
@@ -103,10 +104,10 @@ impl From<&Subject> for wire::Subject {
     }
 }
 
-impl From<&BootstrapLevel> for wire::PriorityLevelSpec {
-    fn from(level: &BootstrapLevel) -> Self {
+impl From<&BootstrapPriorityLevel> for wire::PriorityLevelSpec {
+    fn from(level: &BootstrapPriorityLevel) -> Self {
         let lendable_percent = Some(to_i32(level.lendable_percent));
-        match level.level.kind {
+        match level.priority_level.kind {
             PriorityLevelKind::Exempt => Self {
                 level_type: "Exempt".to_owned(),
                 limited: None,
@@ -136,7 +137,7 @@ impl From<LimitResponse> for wire::LimitResponse {
             LimitResponse::Queue(options) => Self {
                 response_type: "Queue".to_owned(),
                 queuing: Some(wire::QueuingConfiguration {
-                    queues: to_i32(options.queues),
+                    queues: to_i32(options.n_queues),
                     hand_size: to_i32(options.hand_size),
                     queue_length_limit: to_i32(options.queue_length_limit),
                 }),

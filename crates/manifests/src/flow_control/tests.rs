@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use flow_control::bootstrap::{
-    BootstrapLevel, mandatory_levels, mandatory_schemas, suggested_levels, suggested_schemas,
+    BootstrapPriorityLevel, mandatory_flow_schemas, mandatory_priority_levels,
+    suggested_flow_schemas, suggested_priority_levels,
 };
 use flow_control::{
-    FlowDistinguisher, FlowSchema, LimitResponse, NonResourceRule, PolicyRules, PriorityLevel,
-    PriorityLevelKind, QueuingOptions, ResourceRule, Subject,
+    FlowDistinguisher, FlowSchema, LimitResponse, NonResourceRule, PolicyRulesWithSubjects,
+    PriorityLevel, PriorityLevelKind, QueuingOptions, ResourceRule, Subject,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -19,7 +20,7 @@ fn tree(kind: Kind, name: &str, spec: Value) -> Map<String, Value> {
         "apiVersion": API_VERSION, "kind": kind.name(), "metadata": {"name": name}, "spec": spec,
     });
     let Value::Object(mut tree) = value else { panic!("not an object") };
-    set_defaults(kind, &mut tree);
+    set_flow_control_defaults(kind, &mut tree);
     tree
 }
 
@@ -199,13 +200,13 @@ fn priority_levels_are_validated_as_kubernetes_does() {
 
 #[test]
 fn mandatory_objects_keep_their_specs() {
-    let levels = mandatory_levels().into_iter().chain(suggested_levels());
+    let levels = mandatory_priority_levels().into_iter().chain(suggested_priority_levels());
     for level in levels {
         let object = encode_priority_level(&level).unwrap();
         let kind = Kind::PriorityLevelConfiguration;
-        assert_eq!(faults(kind, &object), Vec::<String>::new(), "{}", level.level.name);
+        assert_eq!(faults(kind, &object), Vec::<String>::new(), "{}", level.priority_level.name);
     }
-    for schema in mandatory_schemas().into_iter().chain(suggested_schemas()) {
+    for schema in mandatory_flow_schemas().into_iter().chain(suggested_flow_schemas()) {
         let object = encode_flow_schema(&schema).unwrap();
         assert_eq!(faults(Kind::FlowSchema, &object), Vec::<String>::new(), "{}", schema.name);
     }
@@ -293,7 +294,7 @@ fn absent_fields_get_the_defaults_of_kubernetes() {
 
 #[test]
 fn other_kinds_and_types_are_refused() {
-    let good = encode_flow_schema(&mandatory_schemas()[0]).unwrap();
+    let good = encode_flow_schema(&mandatory_flow_schemas()[0]).unwrap();
     assert!(decode_flow_schema(&good).is_ok());
     assert!(matches!(decode_priority_level(&good), Err(DecodeError::OtherKind { .. })));
     let mut other = good.clone();
@@ -327,7 +328,7 @@ fn any_subject() -> impl Strategy<Value = Subject> {
     ]
 }
 
-fn any_rules() -> impl Strategy<Value = PolicyRules> {
+fn any_rules() -> impl Strategy<Value = PolicyRulesWithSubjects> {
     let resource_rule = (verbs(), texts("[a-z.]{0,6}"), texts("[a-z/]{1,6}"), texts("[a-z]{1,6}"));
     let resource_rule =
         (resource_rule, any::<bool>()).prop_map(|((verbs, groups, resources, ns), scope)| {
@@ -336,7 +337,7 @@ fn any_rules() -> impl Strategy<Value = PolicyRules> {
                 api_groups: groups,
                 resources,
                 namespaces: ns,
-                cluster_scope: scope,
+                matches_cluster_scope: scope,
             }
         });
     let path_rule = (verbs(), texts("(/[a-z]{1,3}){1,3}(/\\*)?"))
@@ -346,7 +347,7 @@ fn any_rules() -> impl Strategy<Value = PolicyRules> {
         prop::collection::vec(resource_rule, 1..3),
         prop::collection::vec(path_rule, 0..3),
     )
-        .prop_map(|(subjects, resource_rules, non_resource_rules)| PolicyRules {
+        .prop_map(|(subjects, resource_rules, non_resource_rules)| PolicyRulesWithSubjects {
             subjects,
             resource_rules,
             non_resource_rules,
@@ -365,23 +366,27 @@ fn any_schema() -> impl Strategy<Value = FlowSchema> {
             name: format!("x{name}"),
             uid: String::new(),
             matching_precedence,
-            priority_level,
-            distinguisher,
+            priority_level_name: priority_level,
+            flow_distinguisher: distinguisher,
             rules,
         },
     )
 }
 
-fn any_level() -> impl Strategy<Value = BootstrapLevel> {
+fn any_level() -> impl Strategy<Value = BootstrapPriorityLevel> {
     let queue = (8..=128_u32, 1..=6_u32, 1..=1000_u32).prop_map(|(queues, hand_size, length)| {
-        LimitResponse::Queue(QueuingOptions { queues, hand_size, queue_length_limit: length })
+        LimitResponse::Queue(QueuingOptions {
+            n_queues: queues,
+            hand_size,
+            queue_length_limit: length,
+        })
     });
     let response = prop_oneof![Just(LimitResponse::Reject), queue];
     ("[a-z]{1,8}", 0..=1_000_000_u32, response, 0..=100_u32).prop_map(
         |(name, nominal_concurrency_shares, limit_response, lendable_percent)| {
             let kind = PriorityLevelKind::Limited { nominal_concurrency_shares, limit_response };
             let level = PriorityLevel { name: format!("x{name}"), uid: String::new(), kind };
-            BootstrapLevel { level, lendable_percent }
+            BootstrapPriorityLevel { priority_level: level, lendable_percent }
         },
     )
 }
@@ -455,7 +460,7 @@ proptest! {
             faults(Kind::PriorityLevelConfiguration, &object),
             Vec::<String>::new()
         );
-        prop_assert_eq!(decode_priority_level(&object).unwrap(), level.level);
+        prop_assert_eq!(decode_priority_level(&object).unwrap(), level.priority_level);
     }
 
     /// Setting defaults twice changes nothing more, and an object that validation accepts can be decoded.
@@ -465,9 +470,9 @@ proptest! {
         for kind in [Kind::FlowSchema, Kind::PriorityLevelConfiguration] {
             object.insert("apiVersion".to_owned(), API_VERSION.into());
             object.insert("kind".to_owned(), kind.name().into());
-            set_defaults(kind, &mut object);
+            set_flow_control_defaults(kind, &mut object);
             let mut again = object.clone();
-            set_defaults(kind, &mut again);
+            set_flow_control_defaults(kind, &mut again);
             prop_assert_eq!(&again, &object);
             let is_valid = faults(kind, &object).is_empty();
             let is_decoded = match kind {
@@ -483,8 +488,8 @@ proptest! {
 /// spec comes back, and the annotation.
 #[test]
 fn default_objects_are_updated_as_their_annotation_says() {
-    use DefaultObjectClass::{Mandatory, Suggested};
-    let default = encode_priority_level(&suggested_levels()[0]).unwrap();
+    use MandatoryOrSuggested::{Mandatory, Suggested};
+    let default = encode_priority_level(&suggested_priority_levels()[0]).unwrap();
     #[rustfmt::skip]
     let cases = [
         (Suggested, Some("true"), 1, false, None),
@@ -530,13 +535,13 @@ fn default_objects_are_updated_as_their_annotation_says() {
 #[test]
 fn administrators_choose_the_shares_of_the_exempt_level() {
     let kind = Kind::PriorityLevelConfiguration;
-    let mut default = encode_priority_level(&mandatory_levels()[0]).unwrap();
+    let mut default = encode_priority_level(&mandatory_priority_levels()[0]).unwrap();
     set_auto_update_annotation(&mut default, true);
     let mut stored = Value::Object(default.clone());
     stored["spec"]["exempt"]["nominalConcurrencyShares"] = 9.into();
     let update = |stored: &Value| {
         let stored = stored.as_object().unwrap();
-        update_default_object(kind, DefaultObjectClass::Mandatory, &default, stored)
+        update_default_object(kind, MandatoryOrSuggested::Mandatory, &default, stored)
     };
     assert_eq!(update(&stored), None);
     stored["spec"]["exempt"] = Value::Null;

@@ -1,7 +1,7 @@
 //! The validation rules of flow schemas, with the messages of Kubernetes.
 
 use field_errors::{FieldErrors, FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
-use flow_control::bootstrap::{EXEMPT, mandatory_schemas};
+use flow_control::bootstrap::{EXEMPT, mandatory_flow_schemas};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -30,12 +30,12 @@ pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
     };
     let (name, spec) = (&object.metadata.name, &object.spec);
     let mut errors = flow_schema_spec_faults(name, spec);
-    let mandatory = mandatory_schemas().into_iter().find(|schema| schema.name == *name);
+    let mandatory = mandatory_flow_schemas().into_iter().find(|schema| schema.name == *name);
     if mandatory.is_some_and(|schema| wire::FlowSchemaSpec::from(&schema) != *spec) {
         let detail = format!("spec of '{name}' must equal the fixed value");
         errors.push(SPEC.invalid(bad_value_format::flow_schema_spec_bad_value(spec), &detail));
     }
-    status_faults(&object.status, &mut errors);
+    add_status_faults(&object.status, &mut errors);
     errors
 }
 
@@ -44,14 +44,14 @@ pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
 pub fn validate_flow_schema_status(tree: &Map<String, Value>) -> FieldErrors {
     let mut errors = FieldErrors::new();
     match wire::FlowControlObject::<wire::FlowSchemaSpec>::deserialize(tree) {
-        Ok(object) => status_faults(&object.status, &mut errors),
+        Ok(object) => add_status_faults(&object.status, &mut errors),
         Err(error) => errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     }
     errors
 }
 
 /// The faults of the conditions, which both kinds have.
-pub(super) fn status_faults(status: &wire::Status, errors: &mut FieldErrors) {
+pub(super) fn add_status_faults(status: &wire::Status, errors: &mut FieldErrors) {
     let at = STATUS.child("conditions");
     let mut known: Vec<&str> = Vec::new();
     for (idx, condition) in status.conditions.iter().enumerate() {
@@ -87,7 +87,7 @@ pub(super) fn flow_schema_spec_faults(name: &str, spec: &wire::FlowSchemaSpec) -
     }
     let at = SPEC.child("rules");
     for (idx, rules) in spec.rules.iter().enumerate() {
-        validate_rules(rules, &at.index(idx), &mut errors);
+        validate_policy_rules(rules, &at.index(idx), &mut errors);
     }
     errors
 }
@@ -108,7 +108,7 @@ fn validate_precedence(name: &str, precedence: i32, errors: &mut FieldErrors) {
     }
 }
 
-fn validate_rules(
+fn validate_policy_rules(
     rules: &wire::PolicyRulesWithSubjects,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
@@ -245,7 +245,7 @@ fn validate_non_resource_rule(
         refuse_wildcard_among_others(urls, &at, "non-resource URLs", errors);
     } else {
         for (idx, url) in urls.iter().enumerate() {
-            if let Some(fault) = path_fault(url) {
+            if let Some(fault) = url_path_fault(url) {
                 errors.push(at.index(idx).invalid(url.as_str(), fault));
             }
         }
@@ -264,7 +264,7 @@ fn validate_verbs(verbs: &[String], at: &FieldPath<'_>, errors: &mut FieldErrors
 }
 
 /// Returns the rule that a path breaks. A path must begin with a slash and may end with `/*`.
-fn path_fault(path: &str) -> Option<&'static str> {
+fn url_path_fault(path: &str) -> Option<&'static str> {
     let n_wildcards = path.matches(WILDCARD).count();
     if path.is_empty() {
         Some("must not be empty")

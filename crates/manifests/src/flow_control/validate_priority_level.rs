@@ -1,12 +1,12 @@
 //! The validation rules of priority levels, with the messages of Kubernetes.
 
 use field_errors::{FieldErrors, FieldPath};
-use flow_control::bootstrap::{EXEMPT, mandatory_levels};
+use flow_control::bootstrap::{EXEMPT, mandatory_priority_levels};
 use flow_control::{HASH_BITS_MAX, required_entropy_bits};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::validate_flow_schema::status_faults;
+use super::validate_flow_schema::add_status_faults;
 use super::{bad_value_format, wire};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -36,7 +36,7 @@ pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
     let (name, spec) = (&object.metadata.name, &object.spec);
     errors.append(spec_value_faults(name, spec));
     validate_mandatory_spec(name, spec, &mut errors);
-    status_faults(&object.status, &mut errors);
+    add_status_faults(&object.status, &mut errors);
     errors.append(union_member_faults(spec));
     errors
 }
@@ -46,7 +46,7 @@ pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
 pub fn validate_priority_level_status(tree: &Map<String, Value>) -> FieldErrors {
     let mut errors = FieldErrors::new();
     match wire::FlowControlObject::<wire::PriorityLevelSpec>::deserialize(tree) {
-        Ok(object) => status_faults(&object.status, &mut errors),
+        Ok(object) => add_status_faults(&object.status, &mut errors),
         Err(error) => errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     }
     errors
@@ -70,8 +70,8 @@ fn has_preserve_zero_annotation(tree: &Map<String, Value>) -> bool {
 /// Checks that a mandatory level has its fixed spec. Only `spec.exempt` of the level `exempt` may
 /// differ.
 fn validate_mandatory_spec(name: &str, spec: &wire::PriorityLevelSpec, errors: &mut FieldErrors) {
-    let levels = mandatory_levels();
-    let Some(level) = levels.iter().find(|own| own.level.name == name) else { return };
+    let levels = mandatory_priority_levels();
+    let Some(level) = levels.iter().find(|own| own.priority_level.name == name) else { return };
     let mut want = wire::PriorityLevelSpec::from(level);
     let mut except = "";
     if name == EXEMPT {
@@ -101,16 +101,16 @@ fn spec_value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors 
             validate_lendable_percent(exempt.lendable_percent, &at, &mut errors);
         }
         ("Limited", Some(limited), _) => {
-            validate_limited(limited, &SPEC.child("limited"), &mut errors);
+            validate_limited_level(limited, &SPEC.child("limited"), &mut errors);
         }
-        // `union_member_faults` reports what is missing.
+        // `union_member_faults` reports the missing member.
         ("Exempt" | "Limited" | "", _, _) => {}
         (level_type, _, _) => errors.push(at.not_supported(level_type, LEVEL_TYPES)),
     }
     errors
 }
 
-fn validate_limited(
+fn validate_limited_level(
     limited: &wire::LimitedPriorityLevel,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
@@ -122,7 +122,7 @@ fn validate_limited(
         ("Queue", Some(queuing)) => {
             validate_queuing(queuing, &response_path.child("queuing"), errors);
         }
-        // `union_member_faults` reports what is missing.
+        // `union_member_faults` reports the missing member.
         ("Queue" | "Reject" | "", _) => {}
         (response_type, _) => {
             let at = response_path.child("type");

@@ -15,7 +15,7 @@ impl DuplicateKeys {
     /// Keeps the duplicates that are mistakes. A key that a merge key has set may be set again, as in files that
     /// kubectl applies.
     pub(super) fn new(mut duplicates: Vec<DuplicateKey>) -> Self {
-        duplicates.retain(|duplicate| !duplicate.is_merged);
+        duplicates.retain(|duplicate| !duplicate.is_from_merge_key);
         duplicates.sort_by(|a, b| a.path.cmp(&b.path));
         Self { keys_sorted_by_path: duplicates }
     }
@@ -58,7 +58,7 @@ mod tests {
             message: String::new(),
             path: path.to_owned(),
             span: Span::default(),
-            is_merged: false,
+            is_from_merge_key: false,
         };
         let paths =
             ["kind", "items", "items[1].kind", "items[10].kind", "items[1].a.b", "items[2].kind"];

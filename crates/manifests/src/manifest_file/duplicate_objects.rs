@@ -22,32 +22,34 @@ struct ObjectOccurrence<'o, T> {
     kind: &'o str,
     namespace: &'o str,
     name: &'o str,
-    file: &'o str,
+    file_name: &'o str,
     position: SourcePosition,
     object_content: &'o T,
 }
 
 /// Finds each object that occurs a second time.
 pub fn find_duplicate_objects(objects: &[ManifestObject]) -> DuplicateObjects {
-    find_duplicates(objects.iter().map(|ManifestObject { object, file, position, .. }| {
-        ObjectOccurrence {
-            kind: object.kind_name(),
-            namespace: object.namespace(),
-            name: object.name(),
-            file,
-            position: *position,
-            object_content: object,
-        }
-    }))
+    find_duplicates(objects.iter().map(
+        |ManifestObject { authorizer_object: object, file_name: file, position, .. }| {
+            ObjectOccurrence {
+                kind: object.kind_name(),
+                namespace: object.namespace(),
+                name: object.name(),
+                file_name: file,
+                position: *position,
+                object_content: object,
+            }
+        },
+    ))
 }
 
 /// Does the same as [`find_duplicate_objects`] for objects that the reader has kept as JSON.
-pub fn find_duplicate_unstructured(objects: &[&UnstructuredObject]) -> DuplicateObjects {
+pub fn find_duplicate_unstructured_objects(objects: &[&UnstructuredObject]) -> DuplicateObjects {
     find_duplicates(objects.iter().map(|kept_objects| ObjectOccurrence {
         kind: kept_objects.kind_name(),
         namespace: kept_objects.namespace(),
         name: kept_objects.name(),
-        file: &kept_objects.file,
+        file_name: &kept_objects.file_name,
         position: kept_objects.position(),
         object_content: &kept_objects.value,
     }))
@@ -91,7 +93,7 @@ fn duplicate_object_fault<T>(
     );
     Diagnostic {
         fault: Fault::Field(error),
-        file: second.file.to_owned(),
+        file_name: second.file_name.to_owned(),
         position: second.position,
         hint: Some("remove one of the two, or rename it".to_owned()),
         expression_issues: Vec::new(),
@@ -110,7 +112,7 @@ fn duplicate_object_warning<T>(
         message: format!(
             "the {described} `{name}` is already defined at {at}, with the same content"
         ),
-        file: second.file.to_owned(),
+        file_name: second.file_name.to_owned(),
         position: second.position,
         hint: Some("remove one of the two".to_owned()),
     }
@@ -126,5 +128,5 @@ fn describe_kind_and_namespace<T>(occurrence: &ObjectOccurrence<'_, T>) -> Strin
 
 fn format_position<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
     let SourcePosition { line, column, .. } = occurrence.position;
-    format!("{}:{line}:{column}", occurrence.file)
+    format!("{}:{line}:{column}", occurrence.file_name)
 }

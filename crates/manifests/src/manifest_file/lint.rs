@@ -18,11 +18,11 @@ pub use role_ref::lint_role_references;
 /// Adds warnings for RBAC rules and subjects that match no request.
 pub(super) fn lint_object(
     object: &rbac::RbacObject,
-    root: &Node,
+    root_node: &Node,
     at: &NodePath<'_>,
     add_warning: &mut dyn FnMut(SpannedWarning),
 ) {
-    let mut ctx = LintContext { root, at, add_warning };
+    let mut ctx = LintContext { root: root_node, at, add_warning };
     match object {
         rbac::RbacObject::Role(role) => rule::lint_rules(role, &mut ctx),
         rbac::RbacObject::Binding(binding) => subject::lint_subjects(binding, &mut ctx),
@@ -46,7 +46,7 @@ impl LintContext<'_> {
         hint: Option<String>,
     ) {
         let span = locate_field(self.root, path).span;
-        let field = self.at.child(path).indexed_path();
+        let field = self.at.child_path(path).path_with_indices();
         (self.add_warning)(SpannedWarning { code, field, message, span, hint });
     }
 }

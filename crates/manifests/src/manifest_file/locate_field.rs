@@ -34,7 +34,7 @@ pub(super) fn locate_field<'n>(root: &'n Node, path: &str) -> LocatedField<'n> {
 }
 
 /// Finds the span of a field's key, or of the object that lacks the field.
-pub(super) fn locate_key(root: &Node, path: &str) -> Span {
+pub(super) fn locate_field_key(root: &Node, path: &str) -> Span {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let parent = match parent {
         "" => LocatedField { span: root.span, value: Some(root) },

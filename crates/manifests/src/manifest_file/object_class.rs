@@ -55,15 +55,15 @@ pub(super) fn classify_object(
 ) -> Result<(ObjectClass, TypeMeta), Box<SpannedFault>> {
     let Value::Object(_) = &node.value else {
         let message =
-            format!("an object is expected here, this is {}", node.value.kind_with_article());
-        return Err(new_decode_fault(at.indexed_path(), message, node.span, None));
+            format!("an object is expected here, this is {}", node.value.value_kind_with_article());
+        return Err(new_decode_fault(at.path_with_indices(), message, node.span, None));
     };
     let kind = read_type_field(node, "kind", inherited.map(|meta| &meta.kind), at)?;
     let api_version =
         read_type_field(node, "apiVersion", inherited.map(|meta| &meta.api_version), at)?;
     let identity = classify_kind(&api_version, &kind, kind_handler).map_err(|mistake| {
         let span = last_member(node, mistake.field).map_or(node.span, |value| value.span);
-        let path = at.child(mistake.field).indexed_path();
+        let path = at.child_path(mistake.field).path_with_indices();
         new_decode_fault(path, mistake.message, span, Some(mistake.hint))
     })?;
     Ok((identity, TypeMeta { api_version, kind }))
@@ -95,7 +95,7 @@ fn read_type_field(
     inherited: Option<&String>,
     at: &NodePath<'_>,
 ) -> Result<String, Box<SpannedFault>> {
-    let path = || at.child(name).indexed_path();
+    let path = || at.child_path(name).path_with_indices();
     match last_member(node, name).map(|value| (&value.value, value.span)) {
         Some((Value::Text(text), _)) if !text.as_str().is_empty() => Ok(text.as_str().to_owned()),
         Some((
@@ -103,7 +103,7 @@ fn read_type_field(
             span,
         )) => {
             let message =
-                format!("`{name}` must be a string, this is {}", value.kind_with_article());
+                format!("`{name}` must be a string, this is {}", value.value_kind_with_article());
             Err(new_decode_fault(path(), message, span, None))
         }
         Some((Value::Null | Value::Text(_), _)) | None => match inherited {

@@ -16,8 +16,8 @@ use super::locate_field::{locate_faulty_value, locate_field};
 use super::object_class::{
     ObjectClass, TypeMeta, classify_object, is_not_kubernetes_object, last_member,
 };
+use super::object_to_json::object_to_json;
 use super::schema::LIST;
-use super::to_json::to_json;
 use super::unstructured_object::{
     KindHandler, KindHandling, UnstructuredObjectBuilder, find_duplicate_members,
 };
@@ -45,7 +45,7 @@ const LIMITS: DocumentLimits = DocumentLimits {
 /// 3. Roles and bindings are checked against the schema of their kind, get their defaults, and are
 ///    validated like in the API. Any other object is accepted unchanged.
 pub fn read(source: &Source<'_>) -> Manifests {
-    read_with_options(source, ReadOptions::default())
+    read_manifests_with_options(source, ReadOptions::default())
 }
 
 /// Options of reading a manifest file.
@@ -64,8 +64,8 @@ impl Default for ReadOptions<'_> {
 }
 
 /// Reads the objects of a file as the options say.
-pub fn read_with_options(source: &Source<'_>, options: ReadOptions<'_>) -> Manifests {
-    if source.bytes.len() > MANIFEST_BYTES_MAX {
+pub fn read_manifests_with_options(source: &Source<'_>, options: ReadOptions<'_>) -> Manifests {
+    if source.file_bytes.len() > MANIFEST_BYTES_MAX {
         let message = format!("file is larger than {MANIFEST_BYTES_MAX} bytes");
         let mut reader = ManifestReader::new(source.name, "", options);
         reader.push_fault(file_fault(message, Span::default()));
@@ -82,7 +82,7 @@ pub fn read_with_options(source: &Source<'_>, options: ReadOptions<'_>) -> Manif
 }
 
 struct ManifestReader<'t> {
-    file: Arc<str>,
+    file_name: Arc<str>,
     text: &'t str,
     line_index: LineIndex<'t>,
     options: ReadOptions<'t>,
@@ -98,7 +98,7 @@ struct ManifestReader<'t> {
 impl<'t> ManifestReader<'t> {
     fn new(name: &str, text: &'t str, options: ReadOptions<'t>) -> Self {
         Self {
-            file: name.into(),
+            file_name: name.into(),
             text,
             line_index: LineIndex::new(text),
             options,
@@ -116,9 +116,9 @@ impl<'t> ManifestReader<'t> {
             non_object_documents.into_iter().for_each(|fault| self.push_fault(fault));
             self.manifests.errors.sort_by_key(|error| error.position);
         }
-        self.manifests.is_without_objects = !self.has_objects && self.manifests.errors.is_empty();
+        self.manifests.has_no_objects = !self.has_objects && self.manifests.errors.is_empty();
         let Self {
-            file,
+            file_name: file,
             line_index: lines,
             kept_unstructured_objects: kept_objects,
             mut manifests,
@@ -140,8 +140,8 @@ impl<'t> ManifestReader<'t> {
         }
         for outline in json::read_json_with_unread_items(self.text) {
             match outline {
-                Ok(outline) if is_not_kubernetes_object(&outline.root) => {
-                    self.note_non_object_document(&outline.root);
+                Ok(outline) if is_not_kubernetes_object(&outline.root_node) => {
+                    self.record_non_object_document(&outline.root_node);
                 }
                 Ok(outline) => {
                     self.has_objects = true;
@@ -161,18 +161,18 @@ impl<'t> ManifestReader<'t> {
     fn read_yaml(&mut self, malformed: Option<usize>) {
         for composed in yaml::read_documents(self.text, malformed, LIMITS) {
             match composed {
-                Ok(composed) if composed.root.value == Value::Null => continue,
-                Ok(composed) if is_not_kubernetes_object(&composed.root) => {
-                    self.note_non_object_document(&composed.root);
+                Ok(composed) if composed.root_node.value == Value::Null => continue,
+                Ok(composed) if is_not_kubernetes_object(&composed.root_node) => {
+                    self.record_non_object_document(&composed.root_node);
                 }
                 Ok(composed) => {
                     self.has_objects = true;
                     let duplicates = DuplicateKeys::new(composed.duplicate_keys);
-                    self.read_object(&composed.root, None, &NodePath::ROOT, &duplicates);
+                    self.read_object(&composed.root_node, None, &NodePath::ROOT, &duplicates);
                     // A duplicate key beyond the limit may be in a role or a binding.
                     if duplicates.len() >= LIMITS.duplicate_keys_max {
                         let message = "the document has too many duplicate keys".to_owned();
-                        self.push_fault(file_fault(message, composed.root.span));
+                        self.push_fault(file_fault(message, composed.root_node.span));
                     }
                 }
                 Err(error) => {
@@ -188,7 +188,7 @@ impl<'t> ManifestReader<'t> {
 
     /// Records a document that is not an object, with the fault to report if the file also has
     /// objects.
-    fn note_non_object_document(&mut self, root: &Node) {
+    fn record_non_object_document(&mut self, root: &Node) {
         if self.non_object_documents.len() > ERRORS_MAX {
             return;
         }
@@ -226,7 +226,7 @@ impl<'t> ManifestReader<'t> {
     /// Reads a JSON value. If it is a list, its items are read one by one.
     fn read_json_value(
         &mut self,
-        JsonWithUnreadItems { root, items_bracket_offset }: &JsonWithUnreadItems,
+        JsonWithUnreadItems { root_node: root, items_list_offset: items_bracket_offset }: &JsonWithUnreadItems,
     ) {
         let (identity, _) =
             match classify_object(root, None, &NodePath::ROOT, self.options.kind_handler) {
@@ -238,7 +238,7 @@ impl<'t> ManifestReader<'t> {
         };
         let none = DuplicateKeys::default();
         self.check_list_fields(root, &NodePath::ROOT, &none);
-        let at = NodePath::ROOT.child("items");
+        let at = NodePath::ROOT.child_path("items");
         for (idx, node) in json::read_json_items(self.text, *start).enumerate() {
             match node {
                 Ok(node) => self.read_object(&node, item.as_ref(), &at.index(idx), &none),
@@ -275,7 +275,7 @@ impl<'t> ManifestReader<'t> {
             ObjectClass::Whole => self.keep_unstructured_object(root, &type_meta, at, duplicates),
             ObjectClass::List { item } => {
                 self.check_list_fields(root, at, duplicates);
-                let at = at.child("items");
+                let at = at.child_path("items");
                 let Some(Value::List(items)) = last_member(root, "items").map(|node| &node.value)
                 else {
                     return;
@@ -304,7 +304,7 @@ impl<'t> ManifestReader<'t> {
     ) {
         let Value::Object(entries) = &root.value else { return };
         for name in ["apiVersion", "kind"] {
-            let path = at.child(name).indexed_path();
+            let path = at.child_path(name).path_with_indices();
             let in_yaml =
                 duplicates.duplicates_at_path(&path).into_iter().map(|problem| problem.span);
             let in_json = entries.iter().filter(|entry| entry.key == name).skip(1);
@@ -319,9 +319,9 @@ impl<'t> ManifestReader<'t> {
     /// Checks the fields of a list except its items.
     fn check_list_fields(&mut self, root: &Node, at: &NodePath<'_>, duplicates: &DuplicateKeys) {
         let mut problems = check_against_schema(self.text, "v1", root, &LIST, at);
-        let items = at.child("items").indexed_path();
+        let items = at.child_path("items").path_with_indices();
         let is_item = |path: &str| path.strip_prefix(&items).is_some_and(|rest| !rest.is_empty());
-        problems.duplicate_keys = duplicates.duplicates_inside_object(&at.indexed_path());
+        problems.duplicate_keys = duplicates.duplicates_inside_object(&at.path_with_indices());
         problems.duplicate_keys.retain(|problem| !is_item(&problem.path));
         self.push_decode_problems(problems);
         match last_member(root, "items") {
@@ -341,7 +341,7 @@ impl<'t> ManifestReader<'t> {
         {
             self.push_warning(SpannedWarning {
                 code: WarningCode::IncompleteList,
-                field: at.child("metadata").child("continue").indexed_path(),
+                field: at.child_path("metadata").child_path("continue").path_with_indices(),
                 message: "the list is only the first part of a longer one".to_owned(),
                 span: rest.span,
                 hint: Some("ask the server for all of it".to_owned()),
@@ -358,23 +358,24 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         let mut problems = check_against_schema(self.text, "v1", root, kind.object_schema(), at);
-        problems.duplicate_keys = duplicates.duplicates_inside_object(&at.indexed_path());
+        problems.duplicate_keys = duplicates.duplicates_inside_object(&at.path_with_indices());
         if problems.kubernetes_message().is_some() {
             return self.push_decode_problems(problems);
         }
-        let mut value = to_json(root, type_meta);
+        let mut value = object_to_json(root, type_meta);
         if kind.is_namespaced() {
             self.set_default_namespace(&mut value);
         }
-        let manifest = match rbac::decode(&value) {
+        let manifest = match rbac::decode_object(&value) {
             Ok(manifest) => manifest,
             Err(error) => {
                 // The schema check above reports every malformed value, so decoding does not fail here.
-                let problem = DecodeProblem::new(at.indexed_path(), error.to_string(), root.span);
+                let problem =
+                    DecodeProblem::new(at.path_with_indices(), error.to_string(), root.span);
                 return self.push_fault(problem.into());
             }
         };
-        match manifest.into_valid() {
+        match manifest.into_validated_object() {
             Ok(object) => {
                 lint::lint_object(&object, root, at, &mut |warning| self.push_warning(warning));
                 let role_name_location = self.locate_role_name(&object, root, at);
@@ -383,12 +384,12 @@ impl<'t> ManifestReader<'t> {
             Err(faults) => {
                 for mut error in faults {
                     let located = locate_faulty_value(root, &error);
-                    let is_tagged = located.value.is_some_and(|value| value.is_tagged);
+                    let is_tagged = located.value.is_some_and(|value| value.has_yaml_tag);
                     let hint = match is_tagged {
                         true => Some(syntax_hint::LEADING_BANG_HINT.to_owned()),
                         false => rbac_hint::hint_for_rbac_fault(kind, root, &error),
                     };
-                    error.path = at.child(&error.path).indexed_path();
+                    error.path = at.child_path(&error.path).path_with_indices();
                     let (fault, span) = (Fault::Field(error), located.span);
                     self.push_fault(SpannedFault {
                         fault,
@@ -411,8 +412,8 @@ impl<'t> ManifestReader<'t> {
         match object {
             rbac::RbacObject::Role(_) => None,
             rbac::RbacObject::Binding(_) => Some(RoleNameLocation {
-                field: at.child("roleRef").child("name").indexed_path(),
-                position: self.line_index.position(locate_field(root, "roleRef.name").span),
+                field: at.child_path("roleRef").child_path("name").path_with_indices(),
+                position: self.line_index.position_of_span(locate_field(root, "roleRef.name").span),
             }),
         }
     }
@@ -424,7 +425,7 @@ impl<'t> ManifestReader<'t> {
         type_meta: &TypeMeta,
         at: &NodePath<'_>,
     ) {
-        let mut value = to_json(root, type_meta);
+        let mut value = object_to_json(root, type_meta);
         if is_namespaced {
             self.set_default_namespace(&mut value);
         }
@@ -434,7 +435,7 @@ impl<'t> ManifestReader<'t> {
         for name in missing_name_fields(&object, is_namespaced) {
             let metadata = field_errors::FieldPath::root("metadata");
             let mut error = metadata.child(name).required("");
-            error.path = at.child(&error.path).indexed_path();
+            error.path = at.child_path(&error.path).path_with_indices();
             let kind = object.kind_name();
             let hint = format!("a {kind} that belongs to a node needs `metadata.{name}`");
             let (fault, span) = (Fault::Field(error), locate_field(root, "metadata").span);
@@ -456,14 +457,14 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         // The YAML reader has removed duplicate keys from the tree, so they come from its list.
-        let mut twice = duplicates.duplicates_inside_object(&at.indexed_path());
+        let mut twice = duplicates.duplicates_inside_object(&at.path_with_indices());
         find_duplicate_members(root, at, &mut twice);
         twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
-        if let Json::Object(value) = to_json(root, type_meta) {
+        if let Json::Object(value) = object_to_json(root, type_meta) {
             self.kept_unstructured_objects.push(UnstructuredObjectBuilder {
                 value,
-                root: root.clone(),
-                at: at.indexed_path(),
+                root_node: root.clone(),
+                at: at.path_with_indices(),
             });
         }
     }
@@ -474,8 +475,14 @@ impl<'t> ManifestReader<'t> {
         root: &Node,
         role_name_location: Option<RoleNameLocation>,
     ) {
-        let (file, position) = (Arc::clone(&self.file), self.line_index.position(root.span));
-        self.manifests.objects.push(ManifestObject { object, file, position, role_name_location });
+        let (file, position) =
+            (Arc::clone(&self.file_name), self.line_index.position_of_span(root.span));
+        self.manifests.objects.push(ManifestObject {
+            authorizer_object: object,
+            file_name: file,
+            position,
+            role_name_location,
+        });
     }
 
     fn push_decode_problems(&mut self, problems: DecodeProblems) {
@@ -488,11 +495,12 @@ impl<'t> ManifestReader<'t> {
     fn push_fault(&mut self, finding: SpannedFault) {
         let errors = &mut self.manifests.errors;
         if errors.len() < ERRORS_MAX {
-            errors.push(finding.into_diagnostic(&self.file, &self.line_index));
+            errors.push(finding.into_diagnostic(&self.file_name, &self.line_index));
         } else if errors.len() == ERRORS_MAX {
             let message = format!("more than {ERRORS_MAX} errors: the rest is not read");
             errors.push(
-                file_fault(message, finding.span).into_diagnostic(&self.file, &self.line_index),
+                file_fault(message, finding.span)
+                    .into_diagnostic(&self.file_name, &self.line_index),
             );
         }
     }
@@ -504,7 +512,7 @@ impl<'t> ManifestReader<'t> {
 
     fn push_warning(&mut self, warning: SpannedWarning) {
         if self.manifests.warnings.len() < WARNINGS_MAX {
-            self.manifests.warnings.push(warning.into_warning(&self.file, &self.line_index));
+            self.manifests.warnings.push(warning.into_warning(&self.file_name, &self.line_index));
         } else {
             self.manifests.n_warnings_dropped += 1;
         }
@@ -520,7 +528,7 @@ fn missing_name_fields(object: &AuthorizerObject, is_namespaced: bool) -> Vec<&'
     let matters = match object {
         AuthorizerObject::Node(node::GraphObject::Pod(pod)) => !pod.node_name.is_empty(),
         AuthorizerObject::Node(node::GraphObject::PersistentVolume(volume)) => {
-            volume.claim.is_some()
+            volume.claim_ref.is_some()
         }
         AuthorizerObject::Node(
             node::GraphObject::VolumeAttachment(object)

@@ -6,7 +6,7 @@ use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 pub(super) static LIST: ObjectSchema = ObjectSchema {
     type_name: "List",
     description: "A list of objects.",
-    fields: &[
+    field_schemas: &[
         FieldSchema::optional_field(
             "apiVersion",
             "Version of the list.",
@@ -25,7 +25,7 @@ pub(super) static LIST: ObjectSchema = ObjectSchema {
 static LIST_META: ObjectSchema = ObjectSchema {
     type_name: "ListMeta",
     description: "Metadata that a server adds to a list.",
-    fields: &[
+    field_schemas: &[
         FieldSchema::optional_field(
             "selfLink",
             "The path of the list, in old dumps.",

@@ -12,13 +12,13 @@ use super::*;
 const HEADER: &str = "apiVersion: rbac.authorization.k8s.io/v1\n";
 
 fn read_text(text: &str) -> Manifests {
-    read(&Source { name: "F", bytes: text.as_bytes() })
+    read(&Source { name: "F", file_bytes: text.as_bytes() })
 }
 
 /// Formats each object as `Kind namespace/name`.
 fn names(manifests: &Manifests) -> Vec<String> {
     let name = |found: &ManifestObject| {
-        let ManifestObject { object, .. } = found;
+        let ManifestObject { authorizer_object: object, .. } = found;
         format!("{} {}/{}", object.kind_name(), object.namespace(), object.name())
     };
     manifests.objects.iter().map(name).collect()
@@ -362,12 +362,12 @@ fn a_syntax_error_ends_reading() {
     );
     for text in ["", "\n", "# only a comment\n", "---\n---\n", "\u{feff}"] {
         let manifests = read_text(text);
-        assert!(manifests.is_without_objects && manifests.errors.is_empty(), "{text:?}");
+        assert!(manifests.has_no_objects && manifests.errors.is_empty(), "{text:?}");
     }
     for bytes in
         [&b"\x7fELF\x02\x01\x01\0\0"[..], b"\x00\x01", b"kind: \xff\n", b"{\"a\": \"\xff\"}"]
     {
-        let manifests = read(&Source { name: "F", bytes });
+        let manifests = read(&Source { name: "F", file_bytes: bytes });
         assert_eq!(manifests.errors.len(), 1, "{:?}", faults(&manifests));
         assert!(manifests.objects.is_empty());
     }
@@ -379,11 +379,14 @@ fn node_objects_are_read_leniently() {
                spec: {nodeName: node1, volumes: [{secret: {secretName: s}}], unknown: 1}\n";
     accepted(pod, &["Pod team/p"]);
     let AuthorizerObject::Node(authz_node::GraphObject::Pod(pod)) =
-        &read_text(pod).objects[0].object
+        &read_text(pod).objects[0].authorizer_object
     else {
         panic!("a pod");
     };
-    assert_eq!((pod.node_name.as_str(), pod.secrets.as_slice()), ("node1", &["s".to_owned()][..]));
+    assert_eq!(
+        (pod.node_name.as_str(), pod.secret_names.as_slice()),
+        ("node1", &["s".to_owned()][..])
+    );
     refused(
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\nspec: {nodeName: node1}\n",
         &[
@@ -404,13 +407,16 @@ fn duplicate_objects_are_reported_with_both_positions() {
     let first = role("ClusterRole", "");
     let other = format!("{}rules: []\n", role("ClusterRole", ", labels: {a: b}"));
     let second = format!("{}---\n{other}", role("Role", ", namespace: team"));
-    let mut objects = read(&Source { name: "a.yaml", bytes: first.as_bytes() }).objects;
+    let mut objects = read(&Source { name: "a.yaml", file_bytes: first.as_bytes() }).objects;
     assert_eq!(find_duplicate_objects(&objects), DuplicateObjects::default());
-    objects.extend(read(&Source { name: "b.yaml", bytes: second.as_bytes() }).objects);
+    objects.extend(read(&Source { name: "b.yaml", file_bytes: second.as_bytes() }).objects);
     let found = find_duplicate_objects(&objects);
     assert_eq!(found.warnings, []);
     let [fault] = found.errors.as_slice() else { panic!("{found:?}") };
-    assert_eq!((fault.file.as_str(), fault.position.line, fault.position.column), ("b.yaml", 5, 1));
+    assert_eq!(
+        (fault.file_name.as_str(), fault.position.line, fault.position.column),
+        ("b.yaml", 5, 1)
+    );
     assert_eq!(
         fault.fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this ClusterRole is first defined at a.yaml:1:1"
@@ -449,12 +455,12 @@ fn other_documents_are_no_faults_unless_beside_objects() {
         "just a sentence\n",
     ] {
         let manifests = read_text(text);
-        assert!(manifests.is_without_objects, "{text}");
+        assert!(manifests.has_no_objects, "{text}");
         assert_eq!(faults(&manifests), Vec::<String>::new(), "{text}");
     }
     let role = format!("{HEADER}kind: ClusterRole\nmetadata: {{name: r}}\n");
     let beside = read_text(&format!("{role}---\nimage: x\n"));
-    assert!(!beside.is_without_objects);
+    assert!(!beside.has_no_objects);
     assert_eq!(faults(&beside).len(), 1, "{:?}", faults(&beside));
     for text in [
         "kind: Role\n",
@@ -473,7 +479,9 @@ fn a_merged_key_may_be_set_again() {
     );
     let manifests = read_text(&text);
     assert_eq!(faults(&manifests), Vec::<String>::new());
-    let AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) = &manifests.objects[0].object else {
+    let AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) =
+        &manifests.objects[0].authorizer_object
+    else {
         panic!("a role");
     };
     assert_eq!(role.rules[1].verbs, ["list"]);
@@ -488,11 +496,12 @@ fn a_namespace_can_be_supplied() {
         "{HEADER}kind: Role\nmetadata: {{name: a}}\n---\n{HEADER}kind: Role\nmetadata: {{name: b, namespace: own}}\n---\n{HEADER}kind: ClusterRole\nmetadata: {{name: c}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{nodeName: node1}}\n"
     );
     assert_eq!(read_text(&text).errors.len(), 2);
-    let source = Source { name: "F", bytes: text.as_bytes() };
+    let source = Source { name: "F", file_bytes: text.as_bytes() };
     let options = ReadOptions { default_namespace: Some("given"), ..ReadOptions::default() };
-    let manifests = read_with_options(&source, options);
+    let manifests = read_manifests_with_options(&source, options);
     assert_eq!(faults(&manifests), Vec::<String>::new());
-    let namespaces: Vec<&str> = manifests.objects.iter().map(|it| it.object.namespace()).collect();
+    let namespaces: Vec<&str> =
+        manifests.objects.iter().map(|it| it.authorizer_object.namespace()).collect();
     assert_eq!(namespaces, ["given", "own", "", "given"]);
 }
 
@@ -516,7 +525,7 @@ proptest! {
         ),
     ) {
         let bytes = pieces.concat();
-        let source = Source { name: "F", bytes: &bytes };
+        let source = Source { name: "F", file_bytes: &bytes };
         let text = source.text();
         let manifests = read(&source);
         let positions = manifests.objects.iter().map(|found| found.position)
@@ -524,7 +533,7 @@ proptest! {
             .chain(manifests.warnings.iter().map(|warning| warning.position));
         for position in positions {
             prop_assert!(position.line >= 1 && position.column >= 1);
-            prop_assert!(text.get(position.start..position.end).is_some());
+            prop_assert!(text.get(position.start..position.end_offset).is_some());
         }
         find_duplicate_objects(&manifests.objects);
         lint_role_references(&manifests.objects, true);

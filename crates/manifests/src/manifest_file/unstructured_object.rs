@@ -12,7 +12,7 @@ use document::{
 use field_errors::{BadValue, FieldError};
 use serde_json::{Map, Value as Json};
 
-use super::locate_field::{locate_faulty_value, locate_field, locate_key};
+use super::locate_field::{locate_faulty_value, locate_field, locate_field_key};
 use super::object_class::last_member;
 use crate::rbac::OBJECT_META;
 
@@ -45,8 +45,8 @@ pub struct UnstructuredObject {
     /// them.
     pub value: Map<String, Json>,
     /// The name of the file, as in [`Source::name`](document::Source::name).
-    pub file: Arc<str>,
-    root: Node,
+    pub file_name: Arc<str>,
+    root_node: Node,
     /// Path of the object in its document, such as `items[3]`; empty for the document itself.
     at: String,
     line_index: Arc<LineIndex<'static>>,
@@ -56,14 +56,14 @@ pub struct UnstructuredObject {
 impl fmt::Debug for UnstructuredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SourcePosition { line, column, .. } = self.position();
-        write!(f, "[at {}:{line}:{column}]", self.file)
+        write!(f, "[at {}:{line}:{column}]", self.file_name)
     }
 }
 
 /// An object that is kept while the text is still borrowed.
 pub(super) struct UnstructuredObjectBuilder {
     pub(super) value: Map<String, Json>,
-    pub(super) root: Node,
+    pub(super) root_node: Node,
     pub(super) at: String,
 }
 
@@ -73,11 +73,11 @@ impl UnstructuredObjectBuilder {
         file: &Arc<str>,
         lines: &Arc<LineIndex<'static>>,
     ) -> UnstructuredObject {
-        let Self { value, root, at } = self;
+        let Self { value, root_node: root, at } = self;
         UnstructuredObject {
             value,
-            file: Arc::clone(file),
-            root,
+            file_name: Arc::clone(file),
+            root_node: root,
             at,
             line_index: Arc::clone(lines),
         }
@@ -110,15 +110,15 @@ impl UnstructuredObject {
         metadata.map(|metadata| text_member(metadata, name)).unwrap_or_default()
     }
 
-    /// Position of the object.
+    /// The position of the object in the file.
     pub fn position(&self) -> SourcePosition {
-        self.line_index.position(self.root.span)
+        self.line_index.position_of_span(self.root_node.span)
     }
 
     /// Position of a field by its path in the object, such as `webhooks[0].name`, or of the object
     /// that lacks it.
     pub fn field_position(&self, path: &str) -> SourcePosition {
-        self.line_index.position(locate_field(&self.root, path).span)
+        self.line_index.position_of_span(locate_field(&self.root_node, path).span)
     }
 
     /// The path of a field in the file, where the object may be an item of a list.
@@ -133,8 +133,8 @@ impl UnstructuredObject {
     /// Builds the diagnostic of a field error, with the position of the value. An expression that
     /// does not compile has the position of each issue.
     pub fn field_diagnostic(&self, mut error: FieldError) -> Diagnostic {
-        let located = locate_faulty_value(&self.root, &error);
-        let is_tagged = located.value.is_some_and(|value| value.is_tagged);
+        let located = locate_faulty_value(&self.root_node, &error);
+        let is_tagged = located.value.is_some_and(|value| value.has_yaml_tag);
         let notes = located
             .value
             .map(|value| parse_expression_issues(value, &error.detail))
@@ -145,7 +145,7 @@ impl UnstructuredObject {
         };
         error.path = self.path_in_file(&error.path);
         let span = notes.first().map_or(located.span, |note| note.span);
-        self.diagnostic(SpannedFault {
+        self.to_diagnostic(SpannedFault {
             fault: Fault::Field(error),
             span,
             hint,
@@ -159,37 +159,37 @@ impl UnstructuredObject {
         let name = path.rsplit('.').next().unwrap_or_default();
         let message = format!("unknown field {}", go_compat::quote(&self.path_in_file(path)));
         let hint = did_you_mean(name, known);
-        let span = locate_key(&self.root, path);
+        let span = locate_field_key(&self.root_node, path);
         let problem = DecodeProblem::new(self.path_in_file(path), message, span).with_hint(hint);
-        self.diagnostic(problem.into())
+        self.to_diagnostic(problem.into())
     }
 
     /// Builds the diagnostic of a value whose type is wrong.
     pub fn wrong_type_diagnostic(&self, path: &str, message: String) -> Diagnostic {
-        let span = locate_field(&self.root, path).span;
-        self.diagnostic(DecodeProblem::new(self.path_in_file(path), message, span).into())
+        let span = locate_field(&self.root_node, path).span;
+        self.to_diagnostic(DecodeProblem::new(self.path_in_file(path), message, span).into())
     }
 
     /// Checks the metadata for unknown fields and wrong types.
     pub fn check_metadata(&self) -> Vec<Diagnostic> {
-        let Some(metadata) = last_member(&self.root, "metadata") else { return Vec::new() };
+        let Some(metadata) = last_member(&self.root_node, "metadata") else { return Vec::new() };
         let at = match self.at.as_str() {
             "" => NodePath::ROOT,
-            at => NodePath::ROOT.child(at),
+            at => NodePath::ROOT.child_path(at),
         };
-        let at = at.child("metadata");
+        let at = at.child_path("metadata");
         let mut problems =
             check_against_schema(self.line_index.text(), "v1", metadata, &OBJECT_META, &at)
                 .into_sorted_problems();
         if !matches!(metadata.value, Value::Object(_) | Value::Null) {
             let message = format!("`metadata` must be an object, not {}", metadata.value.kind());
-            problems.push(DecodeProblem::new(at.indexed_path(), message, metadata.span));
+            problems.push(DecodeProblem::new(at.path_with_indices(), message, metadata.span));
         }
-        problems.into_iter().map(|problem| self.diagnostic(problem.into())).collect()
+        problems.into_iter().map(|problem| self.to_diagnostic(problem.into())).collect()
     }
 
-    fn diagnostic(&self, fault: SpannedFault) -> Diagnostic {
-        fault.into_diagnostic(&self.file, &self.line_index)
+    fn to_diagnostic(&self, fault: SpannedFault) -> Diagnostic {
+        fault.into_diagnostic(&self.file_name, &self.line_index)
     }
 }
 
@@ -249,9 +249,9 @@ pub(super) fn find_duplicate_members(
         Value::Object(entries) => {
             let mut seen = HashSet::new();
             for entry in entries {
-                let at = at.child(&entry.key);
+                let at = at.child_path(&entry.key);
                 if !seen.insert(entry.key.as_str()) {
-                    let path = at.indexed_path();
+                    let path = at.path_with_indices();
                     let message = format!("duplicate field {}", go_compat::quote(&path));
                     found.push(DecodeProblem::new(path, message, entry.key_span));
                 }

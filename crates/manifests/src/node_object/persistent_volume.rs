@@ -18,11 +18,11 @@ pub(super) fn parse_persistent_volume(object: &Value) -> PersistentVolume {
     let claim = &spec["claimRef"];
     PersistentVolume {
         name: text_or_empty(&object["metadata"]["name"]),
-        claim: claim.is_object().then(|| ClaimReference {
+        claim_ref: claim.is_object().then(|| ClaimReference {
             namespace: text_or_empty(&claim["namespace"]),
             name: text_or_empty(&claim["name"]),
         }),
-        secrets: read_secret_references(spec),
+        secret_refs: read_secret_references(spec),
     }
 }
 

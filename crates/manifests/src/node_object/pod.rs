@@ -32,13 +32,13 @@ pub(super) fn parse_pod(object: &Value) -> Pod {
         node_name: text_or_empty(&spec["nodeName"]),
         is_mirror_pod: metadata["annotations"].get(MIRROR_ANNOTATION).is_some(),
         service_account_name: text_or_empty(&spec["serviceAccountName"]),
-        secrets: array_items(&spec["imagePullSecrets"])
+        secret_names: array_items(&spec["imagePullSecrets"])
             .map(|own| text_or_empty(&own["name"]))
             .collect(),
-        resource_claims: array_items(&spec["resourceClaims"])
+        resource_claim_names: array_items(&spec["resourceClaims"])
             .filter_map(|claim| find_resource_claim_name(claim, &status["resourceClaimStatuses"]))
             .collect(),
-        extended_resource_claim: extended.as_str().map(str::to_owned),
+        extended_resource_claim_name: extended.as_str().map(str::to_owned),
         ..Pod::default()
     };
     for list in ["initContainers", "containers", "ephemeralContainers"] {
@@ -69,43 +69,45 @@ fn read_container_references(pod: &mut Pod, container: &Value) {
         (&from["secretKeyRef"], &from["configMapKeyRef"])
     });
     for (secret, config_map) in whole.chain(single) {
-        push_non_empty_name(&mut pod.secrets, &secret["name"]);
-        push_non_empty_name(&mut pod.config_maps, &config_map["name"]);
+        push_non_empty_name(&mut pod.secret_names, &secret["name"]);
+        push_non_empty_name(&mut pod.config_map_names, &config_map["name"]);
     }
 }
 
 fn read_volume_references(pod: &mut Pod, volume: &Value) {
     match first_object_member(volume, &SECRET_VOLUMES) {
         Some(("azureFile" | "secret", source)) => {
-            push_non_empty_name(&mut pod.secrets, &source["secretName"]);
+            push_non_empty_name(&mut pod.secret_names, &source["secretName"]);
         }
         Some(("projected", source)) => {
             array_items(&source["sources"]).for_each(|source| {
-                push_non_empty_name(&mut pod.secrets, &source["secret"]["name"])
+                push_non_empty_name(&mut pod.secret_names, &source["secret"]["name"])
             });
         }
         Some(("csi", source)) => {
-            push_non_empty_name(&mut pod.secrets, &source["nodePublishSecretRef"]["name"]);
+            push_non_empty_name(&mut pod.secret_names, &source["nodePublishSecretRef"]["name"]);
         }
-        Some((_, source)) => push_non_empty_name(&mut pod.secrets, &source["secretRef"]["name"]),
+        Some((_, source)) => {
+            push_non_empty_name(&mut pod.secret_names, &source["secretRef"]["name"])
+        }
         None => {}
     }
     match first_object_member(volume, &["projected", "configMap"]) {
         Some(("projected", source)) => {
             array_items(&source["sources"]).for_each(|source| {
-                push_non_empty_name(&mut pod.config_maps, &source["configMap"]["name"])
+                push_non_empty_name(&mut pod.config_map_names, &source["configMap"]["name"])
             });
         }
-        Some((_, source)) => push_non_empty_name(&mut pod.config_maps, &source["name"]),
+        Some((_, source)) => push_non_empty_name(&mut pod.config_map_names, &source["name"]),
         None => {}
     }
     match first_object_member(volume, &["persistentVolumeClaim", "ephemeral"]) {
         Some(("ephemeral", _)) => {
             let claim = format!("{}-{}", pod.name, text_or_empty(&volume["name"]));
-            pod.persistent_volume_claims.push(claim);
+            pod.persistent_volume_claim_names.push(claim);
         }
         Some((_, source)) => {
-            push_non_empty_name(&mut pod.persistent_volume_claims, &source["claimName"])
+            push_non_empty_name(&mut pod.persistent_volume_claim_names, &source["claimName"])
         }
         None => {}
     }

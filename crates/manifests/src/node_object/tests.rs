@@ -32,8 +32,8 @@ fn containers_of_every_sort_refer_to_secrets_and_config_maps() {
         "ephemeralContainers": [container(3)],
     });
     let pod = pod(spec, Value::Null);
-    assert_eq!(pod.secrets, ["pull", "s1", "sk1", "s2", "sk2", "s3", "sk3"]);
-    assert_eq!(pod.config_maps, ["c1", "ck1", "c2", "ck2", "c3", "ck3"]);
+    assert_eq!(pod.secret_names, ["pull", "s1", "sk1", "s2", "sk2", "s3", "sk3"]);
+    assert_eq!(pod.config_map_names, ["c1", "ck1", "c2", "ck2", "c3", "ck3"]);
     assert_eq!((pod.node_name.as_str(), pod.service_account_name.as_str()), ("n", "sa"));
     assert!(!pod.is_mirror_pod);
 }
@@ -69,9 +69,9 @@ fn references_of_each_volume_type() {
         (json!({"secret": {"secretName": "t"}, "rbd": secret}), &["s"], &[], &[]),
     ] {
         let pod = pod(json!({"volumes": [volume]}), Value::Null);
-        assert_eq!(pod.secrets, secrets, "{volume}");
-        assert_eq!(pod.config_maps, config_maps, "{volume}");
-        assert_eq!(pod.persistent_volume_claims, claims, "{volume}");
+        assert_eq!(pod.secret_names, secrets, "{volume}");
+        assert_eq!(pod.config_map_names, config_maps, "{volume}");
+        assert_eq!(pod.persistent_volume_claim_names, claims, "{volume}");
     }
 }
 
@@ -91,8 +91,8 @@ fn resource_claims_are_named_or_made_from_templates() {
         "extendedResourceClaimStatus": {"resourceClaimName": "ext"},
     });
     let pod = pod(spec, status);
-    assert_eq!(pod.resource_claims, ["rc", "gen"]);
-    assert_eq!(pod.extended_resource_claim.as_deref(), Some("ext"));
+    assert_eq!(pod.resource_claim_names, ["rc", "gen"]);
+    assert_eq!(pod.extended_resource_claim_name.as_deref(), Some("ext"));
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn secret_references_of_persistent_volumes() {
         };
         let want = PersistentVolume {
             name: "pv".to_owned(),
-            claim: Some(ClaimReference { namespace: "ns".to_owned(), name: "v".to_owned() }),
-            secrets: want.iter().map(secret).collect(),
+            claim_ref: Some(ClaimReference { namespace: "ns".to_owned(), name: "v".to_owned() }),
+            secret_refs: want.iter().map(secret).collect(),
         };
         assert_eq!(parse_node_object(&object), Some(GraphObject::PersistentVolume(want)), "{kind}");
     }

@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::metadata::OwnershipMetadata;
-use super::validate::{missing_namespace_error, validate};
+use super::validate::{missing_namespace_error, validate_object};
 use super::wire;
 
 /// The version of the four kinds.
 pub const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-/// The four RBAC kinds.
+/// One of the four RBAC kinds: `Role`, `ClusterRole`, `RoleBinding` or `ClusterRoleBinding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A role of the cluster.
@@ -38,9 +38,9 @@ pub enum RbacObject {
 #[derive(Debug, Clone)]
 pub struct UnvalidatedObject {
     kind: Kind,
-    object: RbacObject,
+    rbac_object: RbacObject,
     /// Owner references and finalizers, which validation checks. No decision depends on them.
-    ownership: OwnershipMetadata,
+    ownership_metadata: OwnershipMetadata,
 }
 
 /// The error of a JSON value that is none of the four kinds.
@@ -110,7 +110,7 @@ impl RbacObject {
 ///
 /// # Errors
 /// The value is none of the four kinds, or a field has a wrong type.
-pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
+pub fn decode_object(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let Some(kind) = Kind::from_name(api_version, kind) else {
@@ -129,7 +129,7 @@ pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
             (RbacObject::Binding(binding.into()), ownership)
         }
     };
-    Ok(UnvalidatedObject { kind, object, ownership })
+    Ok(UnvalidatedObject { kind, rbac_object: object, ownership_metadata: ownership })
 }
 
 /// Decodes a list of rules.
@@ -147,26 +147,27 @@ impl UnvalidatedObject {
         self.kind
     }
 
-    /// The object without defaults.
-    pub const fn object(&self) -> &RbacObject {
-        &self.object
+    /// The object as it was decoded, before defaults are filled in.
+    pub const fn rbac_object(&self) -> &RbacObject {
+        &self.rbac_object
     }
 
     /// The object with defaults filled in, if the API would accept it.
     ///
     /// # Errors
     /// Returns every fault.
-    pub fn into_valid(self) -> Result<RbacObject, FieldErrors> {
-        self.into_valid_update(None)
+    pub fn into_validated_object(self) -> Result<RbacObject, FieldErrors> {
+        self.into_validated_update(None)
     }
 
-    /// Does the same as [`Self::into_valid`] for an object that replaces `old`.
-    pub(super) fn into_valid_update(
+    /// Does the same as [`Self::into_validated_object`] for an object that replaces `old`.
+    pub(super) fn into_validated_update(
         mut self,
         old: Option<&RbacObject>,
     ) -> Result<RbacObject, FieldErrors> {
         self.fill_in_defaults();
-        validate(self.kind, &self.object, &self.ownership, old).into_result(self.object)
+        validate_object(self.kind, &self.rbac_object, &self.ownership_metadata, old)
+            .into_result(self.rbac_object)
     }
 
     /// Returns the object without validation, for objects that are already stored.
@@ -175,7 +176,7 @@ impl UnvalidatedObject {
     /// An object of a namespaced kind lacks its namespace; it must not take effect in the whole
     /// cluster.
     pub fn into_object_unvalidated(mut self) -> Result<RbacObject, FieldErrors> {
-        let metadata = match &mut self.object {
+        let metadata = match &mut self.rbac_object {
             RbacObject::Role(role) => &mut role.metadata,
             RbacObject::Binding(binding) => &mut binding.metadata,
         };
@@ -184,11 +185,11 @@ impl UnvalidatedObject {
         } else if metadata.namespace.is_empty() {
             return Err(missing_namespace_error().into());
         }
-        Ok(self.object)
+        Ok(self.rbac_object)
     }
 
     fn fill_in_defaults(&mut self) {
-        let RbacObject::Binding(binding) = &mut self.object else { return };
+        let RbacObject::Binding(binding) = &mut self.rbac_object else { return };
         let default = |api_group: &mut String| {
             if api_group.is_empty() {
                 domain::GROUP.clone_into(api_group);

@@ -10,7 +10,7 @@ use super::wire;
 ///
 /// # Errors
 /// Never in practice: JSON can express every field of the wire form.
-pub fn encode(object: &RbacObject) -> Result<Value, serde_json::Error> {
+pub fn encode_object(object: &RbacObject) -> Result<Value, serde_json::Error> {
     let body = match object {
         RbacObject::Role(role) => serde_json::to_value(wire::Role::from(role))?,
         RbacObject::Binding(binding) => serde_json::to_value(wire::Binding::from(binding))?,

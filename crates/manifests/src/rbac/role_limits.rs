@@ -1,6 +1,6 @@
 //! Limits on the size of a role.
 
-use authz_rbac::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, Role, n_combinations};
+use authz_rbac::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, Role, n_permissions_of_rules};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 
 /// Checks a role against the size limits. Kubernetes has no such limit, so a larger object from
@@ -16,7 +16,7 @@ pub fn check_role_limits(role: &Role, old: Option<&Role>) -> FieldErrors {
     }
     let rules = FieldPath::root("rules");
     for (idx, rule) in role.rules.iter().enumerate() {
-        let n_own = rule.n_combinations();
+        let n_own = rule.n_permissions();
         if n_own > RULE_COMBINATIONS_MAX {
             let detail = format!(
                 "must have at most {RULE_COMBINATIONS_MAX} combinations of API groups, resources, \
@@ -26,7 +26,7 @@ pub fn check_role_limits(role: &Role, old: Option<&Role>) -> FieldErrors {
             faults.push(rules.index(idx).invalid(number_bad_value(n_own), &detail));
         }
     }
-    let n_all = n_combinations(&role.rules);
+    let n_all = n_permissions_of_rules(&role.rules);
     if n_all > ROLE_COMBINATIONS_MAX && role.aggregation_rule.is_none() && faults.is_empty() {
         let detail = format!(
             "must have at most {ROLE_COMBINATIONS_MAX} combinations of API groups, resources, verbs \

@@ -54,7 +54,7 @@ const ROLE_REF_FIELD: FieldSchema = FieldSchema::optional_field(
 static CLUSTER_ROLE: ObjectSchema = ObjectSchema {
     type_name: "ClusterRole",
     description: "Permissions in the whole cluster.",
-    fields: &[
+    field_schemas: &[
         API_VERSION,
         KIND,
         METADATA,
@@ -70,25 +70,25 @@ static CLUSTER_ROLE: ObjectSchema = ObjectSchema {
 static ROLE: ObjectSchema = ObjectSchema {
     type_name: "Role",
     description: "Permissions in one namespace.",
-    fields: &[API_VERSION, KIND, METADATA, RULES],
+    field_schemas: &[API_VERSION, KIND, METADATA, RULES],
 };
 
 static CLUSTER_ROLE_BINDING: ObjectSchema = ObjectSchema {
     type_name: "ClusterRoleBinding",
     description: "Grants a role in the whole cluster.",
-    fields: &[API_VERSION, KIND, METADATA, SUBJECTS, ROLE_REF_FIELD],
+    field_schemas: &[API_VERSION, KIND, METADATA, SUBJECTS, ROLE_REF_FIELD],
 };
 
 static ROLE_BINDING: ObjectSchema = ObjectSchema {
     type_name: "RoleBinding",
     description: "Grants a role in one namespace.",
-    fields: &[API_VERSION, KIND, METADATA, SUBJECTS, ROLE_REF_FIELD],
+    field_schemas: &[API_VERSION, KIND, METADATA, SUBJECTS, ROLE_REF_FIELD],
 };
 
 static POLICY_RULE: ObjectSchema = ObjectSchema {
     type_name: "PolicyRule",
     description: "Verbs on resources, or verbs on paths.",
-    fields: &[
+    field_schemas: &[
         FieldSchema::optional_field("verbs", "The verbs.", FieldType::TextList),
         FieldSchema::optional_field(
             "apiGroups",
@@ -112,7 +112,7 @@ static POLICY_RULE: ObjectSchema = ObjectSchema {
 static SUBJECT: ObjectSchema = ObjectSchema {
     type_name: "Subject",
     description: "A user, group or service account that gets the role.",
-    fields: &[
+    field_schemas: &[
         text_field_schema("kind", "User, Group or ServiceAccount."),
         text_field_schema("apiGroup", "The API group of the kind."),
         text_field_schema("name", "The name."),
@@ -123,7 +123,7 @@ static SUBJECT: ObjectSchema = ObjectSchema {
 static ROLE_REF: ObjectSchema = ObjectSchema {
     type_name: "RoleRef",
     description: "The role that is granted.",
-    fields: &[
+    field_schemas: &[
         text_field_schema("apiGroup", "The API group of the kind."),
         text_field_schema("kind", "Role or ClusterRole."),
         text_field_schema("name", "The name."),
@@ -133,7 +133,7 @@ static ROLE_REF: ObjectSchema = ObjectSchema {
 static AGGREGATION_RULE: ObjectSchema = ObjectSchema {
     type_name: "AggregationRule",
     description: "Selects the roles whose rules another role gets.",
-    fields: &[list_field_schema(
+    field_schemas: &[list_field_schema(
         "clusterRoleSelectors",
         "A role is selected if any of these selectors matches it.",
         &LABEL_SELECTOR,
@@ -143,7 +143,7 @@ static AGGREGATION_RULE: ObjectSchema = ObjectSchema {
 static LABEL_SELECTOR: ObjectSchema = ObjectSchema {
     type_name: "LabelSelector",
     description: "A selector of objects by their labels.",
-    fields: &[
+    field_schemas: &[
         FieldSchema::optional_field(
             "matchLabels",
             "Labels that must have these values.",
@@ -156,7 +156,7 @@ static LABEL_SELECTOR: ObjectSchema = ObjectSchema {
 static LABEL_EXPRESSION: ObjectSchema = ObjectSchema {
     type_name: "LabelSelectorRequirement",
     description: "One requirement on a label.",
-    fields: &[
+    field_schemas: &[
         text_field_schema("key", "The key of the label."),
         text_field_schema("operator", "In, NotIn, Exists or DoesNotExist."),
         FieldSchema::optional_field(
@@ -171,7 +171,7 @@ static LABEL_EXPRESSION: ObjectSchema = ObjectSchema {
 pub(crate) static OBJECT_META: ObjectSchema = ObjectSchema {
     type_name: "ObjectMeta",
     description: "Identity and description of an object.",
-    fields: &[
+    field_schemas: &[
         text_field_schema("name", "The name."),
         text_field_schema("generateName", "The beginning of a name that the server completes."),
         text_field_schema("namespace", "The namespace."),
@@ -217,7 +217,7 @@ pub(crate) static OBJECT_META: ObjectSchema = ObjectSchema {
 static OWNER_REFERENCE: ObjectSchema = ObjectSchema {
     type_name: "OwnerReference",
     description: "An object that another one is deleted with.",
-    fields: &[
+    field_schemas: &[
         text_field_schema("apiVersion", "Version of the owner."),
         text_field_schema("kind", "Kind of the owner."),
         text_field_schema("name", "Name of the owner."),

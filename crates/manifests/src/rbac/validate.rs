@@ -15,18 +15,18 @@ use super::metadata::{
 ///
 /// # Errors
 /// Every fault.
-pub fn validate_update(
+pub fn validate_object_update(
     manifest: UnvalidatedObject,
     old: &RbacObject,
 ) -> Result<RbacObject, FieldErrors> {
-    manifest.into_valid_update(Some(old))
+    manifest.into_validated_update(Some(old))
 }
 
 pub(super) fn missing_namespace_error() -> FieldError {
     METADATA.child("namespace").required("")
 }
 
-pub(super) fn validate(
+pub(super) fn validate_object(
     kind: Kind,
     object: &RbacObject,
     ownership: &OwnershipMetadata,
@@ -65,7 +65,7 @@ fn validate_role(kind: Kind, role: &Role, old: Option<&Role>, faults: &mut Field
     let missing_verbs = without_verbs.map(|(idx, _)| rules.index(idx).child("verbs").required(""));
     if let (Kind::ClusterRole, Some(aggregation)) = (kind, &role.aggregation_rule) {
         let old = old.and_then(|old| old.aggregation_rule.as_ref());
-        validate_aggregation(aggregation, old, faults);
+        validate_aggregation_rule(aggregation, old, faults);
     }
     faults.extend(missing_verbs);
 }
@@ -98,7 +98,7 @@ fn text_list_bad_value(texts: &[String]) -> BadValue {
     BadValue::Json(serde_json::Value::from(texts).to_string())
 }
 
-fn validate_aggregation(
+fn validate_aggregation_rule(
     rule: &AggregationRule,
     old: Option<&AggregationRule>,
     faults: &mut FieldErrors,
@@ -115,7 +115,7 @@ fn validate_aggregation(
     for (idx, selector) in rule.cluster_role_selectors.iter().enumerate() {
         let at = at.index(idx);
         let n_before = faults.len();
-        validate_selector(&at, selector, is_any_value_allowed, faults);
+        validate_label_selector(&at, selector, is_any_value_allowed, faults);
         if faults.len() > n_before {
             let value = BadValue::Json("null".to_owned());
             faults.push(at.invalid(value, "invalid label selector."));
@@ -128,7 +128,7 @@ fn has_bad_value(selector: &LabelSelector) -> bool {
     values.any(|value| !label_value_faults(value).is_empty())
 }
 
-fn validate_selector(
+fn validate_label_selector(
     at: &FieldPath<'_>,
     selector: &LabelSelector,
     is_any_value_allowed: bool,

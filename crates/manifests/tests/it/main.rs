@@ -77,12 +77,13 @@ fn manifest() -> impl Strategy<Value = Value> {
 }
 
 fn read_text(text: &str) -> Manifests {
-    read(&Source { name: "F", bytes: text.as_bytes() })
+    read(&Source { name: "F", file_bytes: text.as_bytes() })
 }
 
 /// The parts of the result that do not depend on positions.
 fn result_without_positions(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
-    let objects: Vec<_> = manifests.objects.iter().map(|found| found.object.clone()).collect();
+    let objects: Vec<_> =
+        manifests.objects.iter().map(|found| found.authorizer_object.clone()).collect();
     let mut errors: Vec<_> =
         manifests.errors.iter().map(|it| (it.fault.to_string(), it.hint.clone())).collect();
     let mut warnings: Vec<_> =

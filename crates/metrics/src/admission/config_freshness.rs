@@ -38,21 +38,21 @@ impl ConfigRefusal {
 pub(crate) struct ConfigFreshness {
     config_revision: IntGauge,
     config_age_seconds: Gauge,
-    refused_requests: IntCounterVec,
-    pub(crate) degraded_requests: IntCounter,
+    unconfirmed_config_refusals: IntCounterVec,
+    pub(crate) unconfirmed_config_admissions: IntCounter,
 }
 
 impl ConfigFreshness {
     /// Registers the metrics. All series exist from the start, so that the first event is an increase.
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let refused_requests = register_counter_vec(
+        let unconfirmed_config_refusals = register_counter_vec(
             registry,
             "portcullis_admission_config_refused_total",
             &["reason"],
             "[ALPHA] Requests that were refused because the admission configuration is not known to be current.",
         )?;
         for reason in ConfigRefusal::ALL {
-            let _ = refused_requests.with_label_values(&[reason.label_value()]);
+            let _ = unconfirmed_config_refusals.with_label_values(&[reason.label_value()]);
         }
         Ok(Self {
             config_revision: register_int_gauge(
@@ -65,8 +65,8 @@ impl ConfigFreshness {
                 "portcullis_admission_config_age_seconds",
                 "[ALPHA] Time since the store last confirmed that the admission configuration is the newest.",
             )?,
-            refused_requests,
-            degraded_requests: register_counter(
+            unconfirmed_config_refusals,
+            unconfirmed_config_admissions: register_counter(
                 registry,
                 "portcullis_admission_config_degraded_total",
                 "[ALPHA] Requests that were admitted with a configuration that the store confirmed seconds \
@@ -75,12 +75,12 @@ impl ConfigFreshness {
         })
     }
 
-    pub(crate) fn set_freshness(&self, config_revision: u64, age: Duration) {
+    pub(crate) fn set_config_freshness(&self, config_revision: u64, age: Duration) {
         self.config_revision.set(i64::try_from(config_revision).unwrap_or(i64::MAX));
         self.config_age_seconds.set(age.as_secs_f64());
     }
 
-    pub(crate) fn count_refused_request(&self, reason: ConfigRefusal) {
-        self.refused_requests.with_label_values(&[reason.label_value()]).inc();
+    pub(crate) fn count_config_refusal(&self, reason: ConfigRefusal) {
+        self.unconfirmed_config_refusals.with_label_values(&[reason.label_value()]).inc();
     }
 }

@@ -5,7 +5,7 @@ use prometheus::{HistogramVec, IntCounterVec, Registry};
 
 use crate::bounded_names::BoundedNames;
 use crate::register_metrics::{
-    NAME_LABEL, register_counter_vec, register_histogram_vec, retain_names,
+    NAME_LABEL, register_counter_vec, register_histogram_vec, retain_series_by_name,
 };
 
 /// Buckets for the duration of one call, in seconds.
@@ -24,10 +24,10 @@ pub(crate) struct HookCalls {
     call_counts: IntCounterVec,
     rejection_counts: IntCounterVec,
     fail_open_counts: IntCounterVec,
-    fail_open_by_cause: IntCounterVec,
-    condition_errors: IntCounterVec,
-    condition_exclusions: IntCounterVec,
-    condition_durations: HistogramVec,
+    fail_open_counts_by_cause: IntCounterVec,
+    match_condition_error_counts: IntCounterVec,
+    match_condition_exclusion_counts: IntCounterVec,
+    match_condition_durations: HistogramVec,
 }
 
 impl HookCalls {
@@ -60,28 +60,28 @@ impl HookCalls {
                 &[NAME_LABEL, "type"],
                 "[ALPHA] Failed calls of an admission webhook whose failure policy is Ignore.",
             )?,
-            fail_open_by_cause: register_counter_vec(
+            fail_open_counts_by_cause: register_counter_vec(
                 registry,
                 "portcullis_admission_webhook_failed_open_total",
                 &[NAME_LABEL, "type", "cause"],
                 "[ALPHA] Requests for which the failure of an admission webhook was ignored, by the cause of \
                  the failure.",
             )?,
-            condition_errors: register_counter_vec(
+            match_condition_error_counts: register_counter_vec(
                 registry,
                 "apiserver_admission_match_condition_evaluation_errors_total",
                 condition_labels,
                 "[ALPHA] Requests for which the match conditions of an admission webhook could not \
                  be evaluated.",
             )?,
-            condition_exclusions: register_counter_vec(
+            match_condition_exclusion_counts: register_counter_vec(
                 registry,
                 "apiserver_admission_match_condition_exclusions_total",
                 condition_labels,
                 "[ALPHA] Requests for which an admission webhook was skipped because a match condition is \
                  false.",
             )?,
-            condition_durations: register_histogram_vec(
+            match_condition_durations: register_histogram_vec(
                 registry,
                 "apiserver_admission_match_condition_evaluation_seconds",
                 condition_labels,
@@ -97,12 +97,12 @@ impl HookCalls {
         let (phase, operation) = (report.phase.metric_label(), report.operation.name());
         // The code comes from the response of the hook. The crate admission-hooks limits its maximum.
         let code = report.code.max(0).to_string();
-        let rejected = if report.rejection.is_some() { "true" } else { "false" };
+        let rejected = if report.rejection_cause.is_some() { "true" } else { "false" };
         self.call_counts.with_label_values(&[name, phase, operation, &code, rejected]).inc();
         self.call_durations
             .with_label_values(&[name, phase, operation, rejected])
             .observe(report.duration.as_secs_f64());
-        if let Some(cause) = report.rejection {
+        if let Some(cause) = report.rejection_cause {
             let labels = [name, phase, operation, cause.metric_label(), &code];
             self.rejection_counts.with_label_values(&labels).inc();
         }
@@ -110,39 +110,45 @@ impl HookCalls {
 
     pub(crate) fn count_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
         let (name, phase) = (self.hook_names.label_value_for(webhook), phase.metric_label());
-        self.fail_open_by_cause.with_label_values(&[name, phase, cause.name()]).inc();
+        self.fail_open_counts_by_cause.with_label_values(&[name, phase, cause.name()]).inc();
         // Kubernetes counts only hooks that were called.
         if cause != HookFailureCause::MatchCondition {
             self.fail_open_counts.with_label_values(&[name, phase]).inc();
         }
     }
 
-    pub(crate) fn record_conditions(&self, report: &ConditionReport<'_>) {
+    pub(crate) fn record_match_conditions(&self, report: &ConditionReport<'_>) {
         let name = self.hook_names.label_value_for(report.webhook);
         let labels =
             [name, CONDITION_KIND, report.phase.condition_metric_label(), report.operation.name()];
-        self.condition_durations.with_label_values(&labels).observe(report.duration.as_secs_f64());
-        match report.outcome {
+        self.match_condition_durations
+            .with_label_values(&labels)
+            .observe(report.duration.as_secs_f64());
+        match report.condition_outcome {
             ConditionOutcome::Hold => {}
-            ConditionOutcome::Exclude => self.condition_exclusions.with_label_values(&labels).inc(),
-            ConditionOutcome::Fail => self.condition_errors.with_label_values(&labels).inc(),
+            ConditionOutcome::Exclude => {
+                self.match_condition_exclusion_counts.with_label_values(&labels).inc()
+            }
+            ConditionOutcome::Fail => {
+                self.match_condition_error_counts.with_label_values(&labels).inc()
+            }
         }
     }
 
     /// Removes the series of hooks for which `is_kept` is false.
-    pub(crate) fn retain_hooks(&self, is_kept: &dyn Fn(&str) -> bool) {
-        self.hook_names.retain(is_kept);
-        retain_names(&self.call_durations, is_kept);
-        retain_names(&self.condition_durations, is_kept);
+    pub(crate) fn retain_hook_series(&self, is_kept: &dyn Fn(&str) -> bool) {
+        self.hook_names.retain_labelled_names(is_kept);
+        retain_series_by_name(&self.call_durations, is_kept);
+        retain_series_by_name(&self.match_condition_durations, is_kept);
         for family in [
             &self.call_counts,
             &self.rejection_counts,
             &self.fail_open_counts,
-            &self.fail_open_by_cause,
-            &self.condition_errors,
-            &self.condition_exclusions,
+            &self.fail_open_counts_by_cause,
+            &self.match_condition_error_counts,
+            &self.match_condition_exclusion_counts,
         ] {
-            retain_names(family, is_kept);
+            retain_series_by_name(family, is_kept);
         }
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use prometheus::{Histogram, IntCounterVec, Registry};
 
 use crate::bounded_names::BoundedNames;
-use crate::register_metrics::{NAME_LABEL, register_counter_vec, register_histogram, retain_names};
+use crate::register_metrics::{
+    NAME_LABEL, register_counter_vec, register_histogram, retain_series_by_name,
+};
 
 /// Buckets for the time that a create request waits, in seconds. The first ones fit an initializer that acts at once,
 /// 5.5, 10.5 and 20.5 fit one, two and four initializers that time out, and 34 is the longest duration of a write.
@@ -13,14 +15,14 @@ const WAIT_BUCKETS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.5, 10
 
 /// The reaction of the server to an initializer that does not act in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TimeoutAction {
+pub enum InitializerTimeoutAction {
     /// The initializer is removed from the pending list.
     Removed,
     /// The initializer stays pending, and the create request fails.
     Failed,
 }
 
-impl TimeoutAction {
+impl InitializerTimeoutAction {
     /// All reactions to a timeout.
     pub const ALL: [Self; 2] = [Self::Removed, Self::Failed];
 
@@ -67,11 +69,11 @@ impl InitializerWaits {
         })
     }
 
-    pub(crate) fn record_wait(&self, took: Duration) {
+    pub(crate) fn record_wait_duration(&self, took: Duration) {
         self.wait_durations.observe(took.as_secs_f64());
     }
 
-    pub(crate) fn count_timeout(&self, name: &str, action: TimeoutAction) {
+    pub(crate) fn count_timeout(&self, name: &str, action: InitializerTimeoutAction) {
         let name = self.initializer_names.label_value_for(name);
         self.timeout_counts.with_label_values(&[name, action.label_value()]).inc();
     }
@@ -83,9 +85,9 @@ impl InitializerWaits {
     }
 
     /// Removes the series of initializers for which `is_kept` is false.
-    pub(crate) fn retain_initializers(&self, is_kept: &dyn Fn(&str) -> bool) {
-        self.initializer_names.retain(is_kept);
-        retain_names(&self.timeout_counts, is_kept);
-        retain_names(&self.read_repair_counts, is_kept);
+    pub(crate) fn retain_initializer_series(&self, is_kept: &dyn Fn(&str) -> bool) {
+        self.initializer_names.retain_labelled_names(is_kept);
+        retain_series_by_name(&self.timeout_counts, is_kept);
+        retain_series_by_name(&self.read_repair_counts, is_kept);
     }
 }

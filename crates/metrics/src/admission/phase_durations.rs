@@ -38,7 +38,7 @@ impl PhaseDurations {
         })
     }
 
-    pub(crate) fn record_controller(
+    pub(crate) fn record_controller_duration(
         &self,
         name: &'static str,
         phase: Phase,
@@ -47,22 +47,23 @@ impl PhaseDurations {
         is_rejected: bool,
     ) {
         let labels =
-            [name, phase.condition_metric_label(), operation.name(), bool_label(is_rejected)];
+            [name, phase.condition_metric_label(), operation.name(), bool_label_value(is_rejected)];
         self.controller_durations.with_label_values(&labels).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn record_phase(
+    pub(crate) fn record_phase_duration(
         &self,
         phase: Phase,
         operation: Operation,
         took: Duration,
         is_rejected: bool,
     ) {
-        let labels = [phase.condition_metric_label(), operation.name(), bool_label(is_rejected)];
+        let labels =
+            [phase.condition_metric_label(), operation.name(), bool_label_value(is_rejected)];
         self.phase_durations.with_label_values(&labels).observe(took.as_secs_f64());
     }
 }
 
-fn bool_label(value: bool) -> &'static str {
+fn bool_label_value(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use authz::{Decision, Verdict};
 use prometheus::proto::MetricFamily;
 
-use super::families;
+use super::family_definitions;
 use crate::family_samples::FamilySamples;
 use crate::striped_counters::{BucketBounds, Histogram, Striped};
 
@@ -34,10 +34,10 @@ struct DurationsByResult {
     no_opinion_durations: Histogram<{ BUCKETS_NS.len() }>,
 }
 
-type SelectHistogram = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
+type HistogramSelector = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
 
 /// The values of the label `result`, and the histogram of each.
-const RESULTS: [(&str, SelectHistogram); 4] = [
+const RESULTS: [(&str, HistogramSelector); 4] = [
     ("allowed", |own| &own.allowed_durations),
     ("denied", |own| &own.denied_durations),
     ("error", |own| &own.error_durations),
@@ -57,18 +57,18 @@ impl ChainDecisions {
             (Verdict::Deny, None) => &durations.denied_durations,
             (Verdict::NoOpinion, None) => &durations.no_opinion_durations,
         };
-        histogram.observe(&BUCKETS_NS, took);
+        histogram.observe_duration(&BUCKETS_NS, took);
     }
 
     /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 2] {
-        let mut decisions = FamilySamples::new(&families::CHAIN_DECISIONS);
-        let mut durations = FamilySamples::new(&families::CHAIN_DURATION);
+        let mut decisions = FamilySamples::new(&family_definitions::CHAIN_DECISIONS);
+        let mut durations = FamilySamples::new(&family_definitions::CHAIN_DURATION);
         for (result, histogram_of) in RESULTS {
-            let merged = self.stripes.merged_histogram(&BUCKETS_NS, histogram_of);
+            let merged = self.stripes.merge_histogram_over_stripes(&BUCKETS_NS, histogram_of);
             decisions.push_counter(&[result], merged.n_observations);
             durations.push_histogram(&[result], merged);
         }
-        [decisions, durations].map(FamilySamples::into_family)
+        [decisions, durations].map(FamilySamples::into_metric_family)
     }
 }

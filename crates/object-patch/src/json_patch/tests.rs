@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn apply(document: Value, patch: Value) -> Result<Value, PatchError> {
-    json_patch(document.as_object().unwrap().clone(), patch).map(Value::Object)
+    apply_json_patch(document.as_object().unwrap().clone(), patch).map(Value::Object)
 }
 
 #[test]

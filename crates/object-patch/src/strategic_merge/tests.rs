@@ -18,7 +18,8 @@ fn apply(kind: &str, document: Value, patch: Value) -> Result<Value, PatchError>
         _ => "",
     };
     let schema = StrategicMergeSchema::of(group, kind);
-    strategic_merge_patch(document.as_object().unwrap().clone(), patch, &schema).map(Value::Object)
+    apply_strategic_merge_patch(document.as_object().unwrap().clone(), patch, &schema)
+        .map(Value::Object)
 }
 
 #[test]
@@ -215,9 +216,9 @@ fn deep_trees_fit_a_small_stack() {
     let check = move || {
         let schema = StrategicMergeSchema::of("", "Pod");
         let (tree, patch) = (nested("b"), Value::Object(nested("c")));
-        let merged = strategic_merge_patch(tree.clone(), patch.clone(), &schema).unwrap();
+        let merged = apply_strategic_merge_patch(tree.clone(), patch.clone(), &schema).unwrap();
         assert_eq!(merged, tree);
-        assert_eq!(crate::merge_patch(tree.clone(), patch).unwrap(), tree);
+        assert_eq!(crate::apply_merge_patch(tree.clone(), patch).unwrap(), tree);
     };
     // This stack is a quarter of the usual size. Without optimization, stack frames are many times as large.
     let stack_bytes = if cfg!(debug_assertions) { 8 << 20 } else { 1 << 19 };

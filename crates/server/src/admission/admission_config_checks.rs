@@ -68,7 +68,7 @@ async fn check_regex_bytes(
     kind: ConfigurationKind,
     new: &Tree,
 ) -> Result<Option<Expect>, Status> {
-    let n_bytes = Configuration::compile(kind, new).pattern_bytes();
+    let n_bytes = Configuration::compile(kind, new).compiled_regex_bytes();
     if n_bytes == 0 {
         return Ok(None);
     }

@@ -49,7 +49,12 @@ pub(crate) async fn admit_mutating(
     let begun = Clock::now();
     let result = run_mutating_phase(ctx, attempt, write, tree, old).await;
     let metrics = &ctx.server.admission_metrics;
-    metrics.record_phase(Phase::Mutating, write.operation, begun.elapsed(), result.is_err());
+    metrics.record_phase_duration(
+        Phase::Mutating,
+        write.operation,
+        begun.elapsed(),
+        result.is_err(),
+    );
     result
 }
 
@@ -168,7 +173,7 @@ async fn call_mutating_hooks(
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin_name();
-    metrics.record_controller(plugin, Phase::Mutating, write.operation, took, is_refused);
+    metrics.record_controller_duration(plugin, Phase::Mutating, write.operation, took, is_refused);
     result
 }
 
@@ -213,7 +218,12 @@ pub(super) async fn run_validating_phase(
         Err(status) => Err(status),
     };
     let metrics = &ctx.server.admission_metrics;
-    metrics.record_phase(Phase::Validating, write.operation, begun.elapsed(), result.is_err());
+    metrics.record_phase_duration(
+        Phase::Validating,
+        write.operation,
+        begun.elapsed(),
+        result.is_err(),
+    );
     result
 }
 
@@ -264,12 +274,18 @@ async fn call_validating_hooks(
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin_name();
-    metrics.record_controller(plugin, Phase::Validating, write.operation, took, is_refused);
+    metrics.record_controller_duration(
+        plugin,
+        Phase::Validating,
+        write.operation,
+        took,
+        is_refused,
+    );
     result.map_err(IntoStatus::into_status)
 }
 
 fn new_hook_session(ctx: &RequestContext<'_>) -> HookSession {
-    HookSession::new(ctx.deadline).with_call_time_max(ctx.server.call_time_max)
+    HookSession::new(ctx.deadline).with_call_duration_max(ctx.server.call_time_max)
 }
 
 /// An object as clients read it: with the resourceVersion that it has in the store.
@@ -352,7 +368,7 @@ impl<'q> HookRequestInputs<'q> {
     ) -> Result<(), Status> {
         let namespace = {
             let request = self.new_hook_request(name, object, old_object);
-            request.needs_namespace(phase).then(|| request.attributes.namespace.to_owned())
+            request.needs_stored_namespace(phase).then(|| request.attributes.namespace.to_owned())
         };
         if let Some(namespace) = namespace {
             self.namespace = find_namespace(self.ctx, &namespace).await?;

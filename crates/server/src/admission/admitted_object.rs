@@ -9,7 +9,7 @@ use admission::InitializersOrigin;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use jiff::Timestamp;
-use store::SharedRevision;
+use store::KeyGroupRevisionAction;
 
 use super::admission_phases::run_validating_phase;
 use super::config_freshness::{ConfigFreshness, is_admission_configuration};
@@ -81,8 +81,8 @@ pub(crate) async fn admit_scaled_object(
     old: &Tree,
 ) -> Result<AdmittedObject, Status> {
     let scale = |object: &Tree| {
-        api_resources::scale_of(ctx.resource, object)
-            .map(|scale| scale.tree)
+        api_resources::scale_of_object(ctx.resource, object)
+            .map(|scale| scale.scale_tree)
             .map_err(IntoStatus::into_status)
     };
     let (new_scale, old_scale) = (scale(checked.object_tree())?, scale(old)?);
@@ -179,7 +179,7 @@ impl AdmittedObject {
     pub(crate) fn config_revision_of_transaction(
         &self,
         prefix: &str,
-    ) -> Result<Option<SharedRevision>, ConfigRevisionError> {
+    ) -> Result<Option<KeyGroupRevisionAction>, ConfigRevisionError> {
         self.config_revision.into_shared_revision(prefix)
     }
 }

@@ -191,7 +191,7 @@ pub(crate) async fn establish_config_freshness(
             let confirmed = confirm_config_for_write(ctx, write.operation).await;
             confirmed.inspect_err(|_| {
                 let (metrics, took) = (&ctx.server.admission_metrics, begun.elapsed());
-                metrics.record_phase(Phase::Mutating, write.operation, took, true);
+                metrics.record_phase_duration(Phase::Mutating, write.operation, took, true);
             })?
         }
     };
@@ -267,7 +267,7 @@ impl ServerState {
         let AdmissionConfigSyncOptions { config_sync_mode: sync_mode, is_only_server, .. } =
             self.barrier.options;
         if required.is_none() && sync_mode == AdmissionConfigSyncMode::Barrier && !is_only_server {
-            self.admission_metrics.count_degraded_request();
+            self.admission_metrics.count_unconfirmed_config_admission();
         }
         if let Some(required) = required {
             let limit = Instant::now() + self.barrier.options.config_staleness_max;

@@ -4,7 +4,7 @@
 //! that the key is unchanged.
 
 use api_object::Status;
-use store::{At, Expect, Key, KeyError, ReadError, Revision, SharedRevision};
+use store::{At, Expect, Key, KeyError, KeyGroupRevisionAction, ReadError, Revision};
 
 use crate::server_state::ServerState;
 
@@ -48,12 +48,14 @@ impl ConfigRevisionCondition {
     pub(super) fn into_shared_revision(
         self,
         prefix: &str,
-    ) -> Result<Option<SharedRevision>, ConfigRevisionError> {
+    ) -> Result<Option<KeyGroupRevisionAction>, ConfigRevisionError> {
         let key = || config_revision_key(prefix);
         Ok(match self {
             Self::Independent => None,
-            Self::Move(expect) => Some(SharedRevision::Bump { key: key()?, expect }),
-            Self::Unchanged(expect) => Some(SharedRevision::Unchanged { key: key()?, expect }),
+            Self::Move(expect) => Some(KeyGroupRevisionAction::Bump { key: key()?, expect }),
+            Self::Unchanged(expect) => {
+                Some(KeyGroupRevisionAction::Unchanged { key: key()?, expect })
+            }
         })
     }
 }

@@ -84,7 +84,7 @@ impl ConfiguredHooks {
     pub(super) fn regex_bytes_except(&self, kind: ConfigurationKind, name: &str) -> usize {
         let others = self.compiled_configurations.values();
         let others = others.filter(|other| other.kind() != kind || other.name() != name);
-        others.map(|other| other.pattern_bytes()).sum()
+        others.map(|other| other.compiled_regex_bytes()).sum()
     }
 
     /// Applies changes. Only changed configurations are compiled, and connections are reused.

@@ -91,7 +91,7 @@ pub(crate) async fn check_grants_of_invalid_object(
 fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<RbacObject, Status> {
     let value = serde_json::Value::Object(tree.clone());
     let manifest =
-        manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
+        manifests::rbac::decode_object(&value).map_err(|e| Status::bad_request(e.to_string()))?;
     manifest.into_object_unvalidated().map_err(|errors| {
         Status::invalid(&ctx.resource.group_kind(), api_object::name(tree), &errors)
     })

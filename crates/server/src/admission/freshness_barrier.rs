@@ -331,7 +331,7 @@ mod tests {
 
     async fn need(barrier: &FreshnessBarrier) -> Result<Option<u64>, FreshnessError> {
         let need = barrier.required_config_revision(Instant::now() + 30 * SECOND).await;
-        need.map(|need| need.map(|need| need.revision.number()))
+        need.map(|need| need.map(|need| need.revision.as_u64()))
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,13 +16,15 @@ pub(super) fn check_crd_not_terminating(
     ctx: &RequestContext<'_>,
     name: &str,
 ) -> Result<(), Status> {
-    let Resource { group, version, plural, origin: ResourceOrigin::Custom(routed), .. } =
-        ctx.resource
+    let Resource {
+        group, version, plural, resource_origin: ResourceOrigin::Custom(routed), ..
+    } = ctx.resource
     else {
         return Ok(());
     };
     let cluster = ctx.server.snapshot_cache.snapshot();
-    let origin = cluster.resource_registry.resource(group, version, plural).map(|own| &own.origin);
+    let origin =
+        cluster.resource_registry.resource(group, version, plural).map(|own| &own.resource_origin);
     match origin {
         Some(ResourceOrigin::Custom(served))
             if !served.is_terminating && served.definition_uid == routed.definition_uid =>

@@ -103,7 +103,7 @@ impl ServerState {
             let id = self.server_id.clone();
             let heartbeat = ServerHeartbeat {
                 id,
-                observed: self.observed_config_revision().number(),
+                observed: self.observed_config_revision().as_u64(),
                 at: Timestamp::now().as_millisecond(),
                 trust: Some(self.trust_record()),
             };
@@ -113,7 +113,7 @@ impl ServerState {
                 value,
                 expect,
                 ttl: Some(HEARTBEAT_TTL),
-                shared_revision: None,
+                key_group_revision: None,
             };
             match tokio::time::timeout(HEARTBEAT_TTL, self.store.put(put)).await {
                 Ok(Ok(revision)) => expect = Expect::At(revision),
@@ -129,7 +129,7 @@ impl ServerState {
     /// Reads the heartbeats of all servers. The only server of a store writes none.
     async fn read_heartbeats(&self) -> Result<Vec<ServerHeartbeat>, ReadHeartbeatsError> {
         if self.barrier.options.is_only_server {
-            let (id, observed) = (self.server_id.clone(), self.observed_config_revision().number());
+            let (id, observed) = (self.server_id.clone(), self.observed_config_revision().as_u64());
             return Ok(vec![ServerHeartbeat {
                 id,
                 observed,
@@ -162,7 +162,7 @@ impl ServerState {
             let trust = heartbeat.trust?;
             Some(ServerTrustRecord {
                 server_id: heartbeat.id,
-                first_heartbeat_revision: first.number(),
+                first_heartbeat_revision: first.as_u64(),
                 trust,
             })
         };
@@ -181,7 +181,7 @@ impl ServerState {
         let remove = async {
             let found = self.store.get(&key, At::Newest).await.ok()?.entry?;
             let expect = Expect::At(found.mod_rev);
-            let delete = Delete { key: key.clone(), expect, shared_revision: None };
+            let delete = Delete { key: key.clone(), expect, key_group_revision: None };
             self.store.delete(delete).await.ok()
         };
         // The server stops, whether it could remove the heartbeat or not.
@@ -215,7 +215,7 @@ impl ServerState {
                         *known = (heartbeat.clone(), now);
                     }
                     let is_alive = now.duration_since(known.1) < HEARTBEAT_TTL;
-                    if is_alive && heartbeat.observed < revision.number() {
+                    if is_alive && heartbeat.observed < revision.as_u64() {
                         names.push(heartbeat.id);
                     }
                 }
@@ -274,7 +274,7 @@ impl ServerState {
             "serverId": self.server_id,
             "mode": mode,
             "state": state,
-            "revision": self.observed_config_revision().number(),
+            "revision": self.observed_config_revision().as_u64(),
             "confirmedAt": config_confirmed_at.map(api_object::format_rfc3339_micro),
             "ageSeconds": confirmation.last_confirmation_age.map(|age| age.as_secs_f64()),
             "lastError": confirmation.last_read_error.as_deref(),

@@ -19,7 +19,7 @@ pub(crate) async fn log_audit_losses(server: Arc<ServerState>) {
     loop {
         ticks.tick().await;
         for status in auditor.backend_statuses() {
-            let n_lost = status.n_lost_in_total();
+            let n_lost = status.n_lost_events_in_total();
             let before = n_lost_before.insert(status.name, n_lost).unwrap_or(0);
             if n_lost > before {
                 let why = status.last_error.as_deref().unwrap_or("the queue is full");

@@ -43,7 +43,8 @@ pub(crate) async fn reconcile_crds(server: Arc<ServerState>) {
         let waits_for_name = |stored: &StoredCrd| {
             let definition = stored.defined_resources.definition.as_ref();
             definition.is_some_and(|own| {
-                changes.groups.contains(own.group.as_str()) && !own.has_condition("NamesAccepted")
+                changes.groups.contains(own.group.as_str())
+                    && !own.has_true_condition("NamesAccepted")
             })
         };
         // The names in order, so that of two new definitions with one name the same one gets it each time.
@@ -245,7 +246,7 @@ async fn delete_crd_objects(server: &ServerState, tree: &Tree) -> Result<usize, 
     for item in &page.items {
         let object_ref = served.and_then(|resource| {
             let (namespace, name) =
-                api_resources::names_in_key(&server.prefix, resource, &item.key)?;
+                api_resources::namespace_and_name_in_key(&server.prefix, resource, &item.key)?;
             Some(ObjectRef::for_resource(resource, namespace, name))
         });
         let Some(object_ref) = object_ref else {

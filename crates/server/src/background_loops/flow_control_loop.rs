@@ -158,7 +158,8 @@ mod tests {
     fn objects(exists: bool) -> FlowControlObjects {
         let mut objects = FlowControlObjects::default();
         if exists {
-            let level = flow_control::bootstrap::mandatory_levels().remove(0).level;
+            let level =
+                flow_control::bootstrap::mandatory_priority_levels().remove(0).priority_level;
             let stored = StoredPriorityLevel { priority_level: level, object_tree: Arc::default() };
             objects.priority_levels.insert("low".to_owned(), stored);
         }

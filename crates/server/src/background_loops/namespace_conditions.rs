@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_namespace_says_what_keeps_it() {
-        let registry = Registry::built_in();
+        let registry = Registry::with_built_in_resources();
         let config_maps = registry.resource("", "v1", "configmaps").unwrap();
         let leases = registry.resource("coordination.k8s.io", "v1", "leases").unwrap();
         let mut left = RemainingNamespaceContents::default();
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_message_names_a_limited_number_of_finalizers() {
-        let registry = Registry::built_in();
+        let registry = Registry::with_built_in_resources();
         let config_maps = registry.resource("", "v1", "configmaps").unwrap();
         let mut left = RemainingNamespaceContents::default();
         let names: Vec<String> = (0..NAMED_MAX + 7).map(|n| format!("example.com/{n}")).collect();

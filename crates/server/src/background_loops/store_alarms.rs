@@ -33,7 +33,7 @@ pub(crate) async fn log_store_alarms(server: Arc<ServerState>) {
                 (true, true) | (false, false) => {}
             }
         }
-        match (&before.failed_maintenance, &now.failed_maintenance) {
+        match (&before.maintenance_failure_text, &now.maintenance_failure_text) {
             (None, Some(why)) => server.log.error("the store is degraded", &[("why", why)]),
             (Some(_), None) => server.log.notice("the store is not degraded any more", &[]),
             (Some(_), Some(_)) | (None, None) => {}

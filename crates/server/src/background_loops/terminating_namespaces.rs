@@ -157,7 +157,8 @@ async fn delete_namespace_objects_of_resource(
             left.record_remaining_object(resource, &api_object::finalizers(&tree));
             continue;
         }
-        let Some((_, name)) = api_resources::names_in_key(&server.prefix, resource, &item.key)
+        let Some((_, name)) =
+            api_resources::namespace_and_name_in_key(&server.prefix, resource, &item.key)
         else {
             continue;
         };

@@ -3,7 +3,7 @@
 use api_object::{Status, Tree};
 use flow_control::bootstrap;
 use manifests::flow_control::{
-    DefaultObjectClass, GROUP, Kind, is_auto_updated, set_auto_update_annotation,
+    GROUP, Kind, MandatoryOrSuggested, is_auto_updated, set_auto_update_annotation,
     update_default_object,
 };
 
@@ -14,7 +14,7 @@ use crate::server_state::ServerState;
 /// A default object, as it is created if it is missing.
 struct DefaultFlowControlObject {
     kind: Kind,
-    default_object_class: DefaultObjectClass,
+    default_object_class: MandatoryOrSuggested,
     object_tree: Tree,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum DefaultFlowControlChange {
     /// The object is missing.
     Create(Kind, Tree),
     /// The object differs from its default; the default comes first.
-    Update(Kind, DefaultObjectClass, Tree),
+    Update(Kind, MandatoryOrSuggested, Tree),
     /// An earlier version of the server had the object as a default one.
     Delete(Kind, String),
 }
@@ -61,11 +61,11 @@ pub(crate) fn default_flow_control_changes(
 }
 
 fn default_flow_control_objects() -> Result<Vec<DefaultFlowControlObject>, serde_json::Error> {
-    use DefaultObjectClass::{Mandatory, Suggested};
+    use MandatoryOrSuggested::{Mandatory, Suggested};
     let mut objects = Vec::new();
     for (class, levels, schemas) in [
-        (Mandatory, bootstrap::mandatory_levels(), bootstrap::mandatory_schemas()),
-        (Suggested, bootstrap::suggested_levels(), bootstrap::suggested_schemas()),
+        (Mandatory, bootstrap::mandatory_priority_levels(), bootstrap::mandatory_flow_schemas()),
+        (Suggested, bootstrap::suggested_priority_levels(), bootstrap::suggested_flow_schemas()),
     ] {
         for level in levels {
             let tree = manifests::flow_control::encode_priority_level(&level)?;

@@ -61,7 +61,7 @@ impl ServerState {
                 ReservationRepairAction::Keep => drop(reserved.insert(ip)),
                 ReservationRepairAction::Free => {
                     let expect = Expect::At(item.entry.mod_rev);
-                    let delete = Delete { key: item.key, expect, shared_revision: None };
+                    let delete = Delete { key: item.key, expect, key_group_revision: None };
                     let freed = self.store.delete(delete).await.map(drop);
                     summary.n_freed_reservations += self.one_if_written_or_log(ip, freed);
                 }
@@ -96,7 +96,7 @@ impl ServerState {
         let Some(key) = self.ip_reservation_key(ip) else { return 0 };
         let value = service.reservation_owner.encode_reservation();
         let put: store::Transaction =
-            Put { key, value, expect, ttl: None, shared_revision: None }.into();
+            Put { key, value, expect, ttl: None, key_group_revision: None }.into();
         let expect_service = Expect::At(service.service_item.entry.mod_rev);
         let written = self
             .store

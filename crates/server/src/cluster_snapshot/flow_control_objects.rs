@@ -42,20 +42,20 @@ impl FlowControlObjects {
     /// so that every request has a priority level. While nothing is stored, all default objects take effect.
     pub(crate) fn configure_flow_controller(&self, controller: &FlowController) {
         let (mut default_schemas, mut default_levels) =
-            (bootstrap::mandatory_schemas(), bootstrap::mandatory_levels());
+            (bootstrap::mandatory_flow_schemas(), bootstrap::mandatory_priority_levels());
         if self.flow_schemas.is_empty() && self.priority_levels.is_empty() {
-            default_schemas.extend(bootstrap::suggested_schemas());
-            default_levels.extend(bootstrap::suggested_levels());
+            default_schemas.extend(bootstrap::suggested_flow_schemas());
+            default_levels.extend(bootstrap::suggested_priority_levels());
         }
         let stored = self.flow_schemas.values().map(|stored| Arc::clone(&stored.flow_schema));
         let missing = default_schemas.into_iter();
         let missing = missing.filter(|schema| !self.flow_schemas.contains_key(&schema.name));
         let schemas = stored.chain(missing.map(Arc::new)).collect();
         let stored = self.priority_levels.values().map(|stored| stored.priority_level.clone());
-        let missing = default_levels.into_iter().map(|default| default.level);
+        let missing = default_levels.into_iter().map(|default| default.priority_level);
         let missing = missing.filter(|level| !self.priority_levels.contains_key(&level.name));
         let levels: Vec<PriorityLevel> = stored.chain(missing).collect();
-        controller.configure(schemas, &levels);
+        controller.replace_schemas_and_levels(schemas, &levels);
     }
 
     /// The stored object of this kind and name, if it can be decoded.

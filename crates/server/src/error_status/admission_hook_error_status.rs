@@ -91,7 +91,7 @@ mod tests {
     fn each_refusal_has_its_status_and_displays_as_its_message() {
         let webhook = || "v.x.y".to_owned();
         let why = || "w".to_owned();
-        let busy = concurrency_limit::Busy::Total { permits_max: 3 };
+        let busy = concurrency_limit::LimitReached::Total { permits_max: 3 };
         for (refusal, code, reason, retry_after) in [
             (
                 HookRefusal::FailedClosed { webhook: webhook(), failure: why() },

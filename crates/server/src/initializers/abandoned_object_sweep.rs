@@ -138,7 +138,7 @@ async fn sweep_abandoned_object(
         let cluster = server.snapshot_cache.snapshot();
         let request = cluster.resource_registry.resources().find_map(|resource| {
             let (namespace, name) =
-                api_resources::names_in_key(&server.prefix, resource, &record.key)?;
+                api_resources::namespace_and_name_in_key(&server.prefix, resource, &record.key)?;
             Some(ObjectRef::for_resource(resource, namespace, name).to_request_info(Verb::Delete))
         });
         let failed = FailedObjectDeletion::left_by_dead_server(
@@ -186,7 +186,7 @@ async fn delete_newest_record_version(
     let got = server.store.get(key, At::Newest).await?;
     let Some(entry) = got.entry else { return Ok(()) };
     let delete =
-        Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), shared_revision: None };
+        Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), key_group_revision: None };
     match server.store.delete(delete).await {
         // Another server was faster: no server writes a record twice.
         Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),

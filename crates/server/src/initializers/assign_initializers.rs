@@ -126,7 +126,7 @@ async fn check_may_initialize(
         target: Target::Resource(target),
     };
     let chain = newest_authorizer_chain(ctx);
-    let deciding = chain.authorize(&attributes, Recorder::disabled());
+    let deciding = chain.authorize(&attributes, Recorder::disabled_recorder());
     let decision = ctx.wait_for_check(deciding).await?.decision;
     match (decision.verdict, decision.error) {
         (Verdict::Allow, _) => Ok(()),

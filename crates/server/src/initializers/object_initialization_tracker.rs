@@ -12,7 +12,7 @@ use admission::{
 };
 use api_object::Tree;
 use authz::RequestInfo;
-use metrics::TimeoutAction;
+use metrics::InitializerTimeoutAction;
 use store::{At, Change, Entry, Event, Key, Revision, Transaction, WriteError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -316,7 +316,8 @@ impl TrackedUninitializedObject {
                 ExpiryAction::Remove => self.remove_initializer(&expired.name).await?,
                 ExpiryAction::Fail => {
                     let metrics = &self.server.admission_metrics;
-                    metrics.count_initializer_timeout(&expired.name, TimeoutAction::Failed);
+                    metrics
+                        .count_initializer_timeout(&expired.name, InitializerTimeoutAction::Failed);
                     let _ = self.report_initialization_outcome(
                         ObjectInitializationOutcome::StepFailed(expired.pending_idx),
                     );
@@ -336,7 +337,7 @@ impl TrackedUninitializedObject {
         {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
-                metrics.count_initializer_timeout(name, TimeoutAction::Removed);
+                metrics.count_initializer_timeout(name, InitializerTimeoutAction::Removed);
                 self.server.audit_loopback_write(
                     &self.audit_request_info,
                     self.initializer_timers.removal_annotation_key(name),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use api_object::{Status, Tree};
 use api_resources::Verb;
-use store::{Entry, Expect, Key, Put, Revision, SharedRevision, Transaction, WriteError};
+use store::{Entry, Expect, Key, KeyGroupRevisionAction, Put, Revision, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use super::object_initialization_tracker::{
@@ -76,7 +76,7 @@ pub(crate) async fn store_uninitialized_object(
         value,
         expect: Expect::Absent,
         ttl: ctx.ttl(),
-        shared_revision: uninitialized_resource_marker(ctx),
+        key_group_revision: uninitialized_resource_marker(ctx),
     };
     let transaction = addresses.add_to_transaction(put.into());
     // The record counts the object against the limits, so both are written in one transaction.
@@ -145,11 +145,11 @@ async fn enqueue_and_wait_until_stored(
 }
 
 /// The key that marks the resource as one with uninitialized objects, unless it exists. It is never deleted.
-fn uninitialized_resource_marker(ctx: &RequestContext<'_>) -> Option<SharedRevision> {
+fn uninitialized_resource_marker(ctx: &RequestContext<'_>) -> Option<KeyGroupRevisionAction> {
     if ever_had_uninitialized_objects(&ctx.server.snapshot_cache.snapshot(), ctx.resource) {
         return None;
     }
-    Some(SharedRevision::Bump {
+    Some(KeyGroupRevisionAction::Bump {
         key: ctx.server.uninitialized_resource_key(ctx.resource)?,
         expect: None,
     })
@@ -243,7 +243,7 @@ fn wait_timeout_status(
 ) -> Status {
     let resource = ctx.resource.group_resource();
     let awaited =
-        UninitializedObject { resource: &resource, object_tree: tree, revision: revision.number() };
+        UninitializedObject { resource: &resource, object_tree: tree, revision: revision.as_u64() };
     object_initialization_timeout_status(&awaited, cause)
 }
 

@@ -74,7 +74,7 @@ fn splice_json_of_checked_version(
     let mut json = Vec::with_capacity(entry.value.len() + RESOURCE_VERSION_BYTES);
     let type_meta = codec::IncludeTypeMeta::Keep;
     let spliced =
-        codec::splice_resource_version(&entry.value, entry.mod_rev.number(), type_meta, &mut json);
+        codec::splice_resource_version(&entry.value, entry.mod_rev.as_u64(), type_meta, &mut json);
     json.push(b'\n');
     Ok(spliced.is_ok().then_some(json))
 }
@@ -93,7 +93,7 @@ fn build_get_result(
         return Ok(GetResult::Object(VersionedObject { tree, revision: Some(entry.mod_rev) }));
     }
     let resource = ctx.resource.group_resource();
-    let revision = entry.mod_rev.number();
+    let revision = entry.mod_rev.as_u64();
     let status = object_being_initialized_status(&UninitializedObject {
         resource: &resource,
         object_tree: &tree,

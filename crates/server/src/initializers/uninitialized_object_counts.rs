@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use admission::{InitializerOptions, WaitingObjectsMax};
+use admission::{InitializerOptions, WaitingObjectLimits};
 use api_object::Tree;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -140,11 +140,11 @@ impl UninitializedObjectCounts {
         let mut index = self.index();
         let user = creator.name;
         if !creator.is_exempt_from_limits {
-            if !fits_uninitialized_limit(index.total_usage, bytes, options.waiting_objects_max) {
+            if !fits_uninitialized_limit(index.total_usage, bytes, options.waiting_object_limits) {
                 return Err(UninitializedLimitExceeded::Total);
             }
             let used = index.usage_by_user.get(user).copied().unwrap_or_default();
-            if !fits_uninitialized_limit(used, bytes, options.waiting_objects_per_user_max) {
+            if !fits_uninitialized_limit(used, bytes, options.waiting_object_limits_per_user) {
                 return Err(UninitializedLimitExceeded::User);
             }
         }
@@ -449,9 +449,9 @@ impl UninitializedObjectUsage {
 fn fits_uninitialized_limit(
     used: UninitializedObjectUsage,
     bytes: usize,
-    max: WaitingObjectsMax,
+    max: WaitingObjectLimits,
 ) -> bool {
-    used.n_objects < max.n_objects && used.object_bytes.saturating_add(bytes) <= max.n_bytes
+    used.n_objects < max.objects_max && used.object_bytes.saturating_add(bytes) <= max.bytes_max
 }
 
 fn uninitialized_state_of(tree: &Tree) -> UninitializedObjectState {

@@ -21,7 +21,7 @@ impl ServerState {
         let value = bytes::Bytes::from(codec::encode_stored_object(next));
         let expect = Expect::At(stored.mod_rev);
         let put =
-            Put { key: key.clone(), value: value.clone(), expect, ttl, shared_revision: None };
+            Put { key: key.clone(), value: value.clone(), expect, ttl, key_group_revision: None };
         let mod_rev = self.store.put(put).await?;
         Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
     }
@@ -39,7 +39,8 @@ impl ServerState {
                 WriteError::Timeout
             }
         })?;
-        let delete = Delete { key: key.clone(), expect: Expect::At(stored), shared_revision: None };
+        let delete =
+            Delete { key: key.clone(), expect: Expect::At(stored), key_group_revision: None };
         let transaction =
             ClusterIpChange::releasing_reservation(held).add_to_transaction(delete.into());
         self.store.write(transaction).await.map(drop)

@@ -71,7 +71,7 @@ impl AuditMetrics {
         let mut n_buffered = 0;
         for status in auditor.backend_statuses() {
             let mut n_failed = 0;
-            for (cause, count) in status.n_lost {
+            for (cause, count) in status.n_lost_by_cause {
                 raise_counter_to(
                     &self.lost_audit_events.with_label_values(&[status.name, cause.name()]),
                     count,
@@ -82,7 +82,7 @@ impl AuditMetrics {
                 }
             }
             raise_counter_to(&self.audit_error_counts.with_label_values(&[status.name]), n_failed);
-            let n_queued = i64::try_from(status.n_queued).unwrap_or(i64::MAX);
+            let n_queued = i64::try_from(status.n_queued_events).unwrap_or(i64::MAX);
             self.queued_audit_events.with_label_values(&[status.name]).set(n_queued);
         }
         raise_counter_to(&self.audit_error_counts.with_label_values(&[BUFFERED]), n_buffered);

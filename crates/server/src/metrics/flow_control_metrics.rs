@@ -120,29 +120,37 @@ impl Collector for FlowControlMetricsCollector {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let mut samples = FlowControlMetricSamples::default();
-        for own in self.flow_controller.flow_usages() {
-            let flow = [&*own.schema, &*own.level];
-            samples.push_counter(DISPATCHED, &flow, own.n_dispatched);
-            for (why, n) in own.n_rejected {
-                samples.push_counter(REJECTED, &[&own.schema, &own.level, why.metric_label()], n);
+        for own in self.flow_controller.flow_schema_usages() {
+            let flow = [&*own.flow_schema_name, &*own.priority_level_name];
+            samples.push_counter(DISPATCHED, &flow, own.n_dispatched_requests);
+            for (why, n) in own.n_rejected_requests_by_reason {
+                samples.push_counter(
+                    REJECTED,
+                    &[&own.flow_schema_name, &own.priority_level_name, why.reason_label_value()],
+                    n,
+                );
             }
-            samples.push_gauge(WAITING, &flow, own.n_waiting as f64);
-            samples.push_gauge(EXECUTING, &flow, own.n_executing as f64);
+            samples.push_gauge(WAITING, &flow, own.n_waiting_requests as f64);
+            samples.push_gauge(EXECUTING, &flow, own.n_executing_requests as f64);
             samples.push_gauge(EXECUTING_SEATS, &flow, own.seats_in_use as f64);
             for (execute, waits) in
                 [("true", own.dispatched_wait_durations), ("false", own.rejected_wait_durations)]
             {
-                samples.push_histogram(WAIT_SECONDS, &[execute, &own.schema, &own.level], &waits);
+                samples.push_histogram(
+                    WAIT_SECONDS,
+                    &[execute, &own.flow_schema_name, &own.priority_level_name],
+                    &waits,
+                );
             }
             for (kind, durations) in [
                 ("regular", own.execution_durations),
                 ("watch", own.watch_initialization_durations),
             ] {
-                let labels = [&*own.schema, &*own.level, kind];
+                let labels = [&*own.flow_schema_name, &*own.priority_level_name, kind];
                 samples.push_histogram(EXECUTION_SECONDS, &labels, &durations);
             }
         }
-        for own in self.flow_controller.level_usages() {
+        for own in self.flow_controller.priority_level_usages() {
             let seats = f64::from(own.seats_max.unwrap_or_default());
             samples.push_gauge(NOMINAL_SEATS, &[&own.name], seats);
             samples.push_gauge(CURRENT_SEATS, &[&own.name], seats);

@@ -85,7 +85,7 @@ mod tests {
         }
         metrics.stored_object_counts.with_label_values(&["widgets.example.com"]).set(1);
         metrics.stored_object_counts.with_label_values(&["pods"]).set(1);
-        metrics.remove_unserved_series(&Registry::built_in());
+        metrics.remove_unserved_series(&Registry::with_built_in_resources());
         let text = String::from_utf8(metrics.encode_metrics_text()).unwrap();
         assert!(!text.contains("widgets"), "{text}");
         let n_pods = text.lines().filter(|line| line.contains("\"pods\"")).count();

@@ -110,7 +110,7 @@ async fn delete_evicted_pod(
         ctx.check_deadline()?;
         let (entry, mut pod) = read_pod(ctx, &key).await?;
         check_pod_is_on_own_node(ctx, &pod)?;
-        options.check_preconditions(&ctx.group_kind(), ctx.name, &pod, entry.mod_rev.number())?;
+        options.check_preconditions(&ctx.group_kind(), ctx.name, &pod, entry.mod_rev.as_u64())?;
         if !is_counted && !is_exempt_from_budgets(&pod) {
             let check = check_disruption_budget(ctx, &pod, options.is_dry_run).await?;
             is_counted = check == EvictionBudgetResult::Counted;

@@ -103,7 +103,7 @@ async fn impersonate(
         return Ok(user);
     };
     let user = Arc::new(impersonated.user);
-    record.record_impersonation(&user, impersonated.mode);
+    record.record_impersonation(&user, impersonated.impersonation_mode);
     Ok(user)
 }
 
@@ -137,10 +137,14 @@ fn classify_flow(
             namespace: &resource.namespace,
         },
     };
-    let request =
-        RequestDigest { user: &user.name, groups: &user.groups, verb: &info.verb, target };
+    let request = RequestDigest {
+        user: &user.name,
+        groups: &user.groups,
+        verb: &info.verb,
+        request_target: target,
+    };
     // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
-    server.flow_controller.classify(&request).ok_or_else(|| {
+    server.flow_controller.classify_request(&request).ok_or_else(|| {
         RequestError::Retry(Status::unavailable("no flow schema matches the request"))
     })
 }

@@ -214,7 +214,7 @@ impl AuthorizedRequest<'_> {
 /// The reply with an object of the resource of the request, or with its Scale.
 fn object_reply(route: &Route<'_>, code: u16, shown: VersionedObject) -> Reply {
     let resource = match route.subresource {
-        Some(SCALE) => api_resources::scale_kind(),
+        Some(SCALE) => api_resources::scale_resource(),
         _ => Arc::clone(&route.resource),
     };
     Reply::Object { code, resource, tree: shown.into_tree() }

@@ -4,7 +4,7 @@ use api_object::{DeleteOptions, GroupVersion, Status};
 use api_resources::Verb;
 use bytes::Bytes;
 use codec::{EndpointKind, ExpectedKind, FormatRequest};
-use concurrency_limit::{Busy, Permit};
+use concurrency_limit::{LimitReached, Permit};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectBodyError;
 use hyper::body::Body as _;
@@ -127,7 +127,7 @@ impl AuthorizedRequest<'_> {
             }
         })?;
         *body = None;
-        reservation.shrink_to(bytes.len().max(BODY_RESERVATION_MIN));
+        reservation.shrink_permit_to(bytes.len().max(BODY_RESERVATION_MIN));
         Ok((bytes, Some(reservation)))
     }
 
@@ -135,8 +135,10 @@ impl AuthorizedRequest<'_> {
         let permit = self.reserve(&self.server.body_bytes, n_bytes);
         permit.map_err(|busy| {
             self.refuse_memory(match busy {
-                Busy::User { .. } => "the bodies of this user's requests take too much memory",
-                Busy::Total { .. } => "the bodies of all requests take too much memory",
+                LimitReached::User { .. } => {
+                    "the bodies of this user's requests take too much memory"
+                }
+                LimitReached::Total { .. } => "the bodies of all requests take too much memory",
             })
         })
     }
@@ -157,14 +159,16 @@ impl AuthorizedRequest<'_> {
         }
         let permit = self.reserve(budget, n_bytes).map_err(|busy| {
             self.refuse_memory(match busy {
-                Busy::User { .. } => "the objects in this user's requests take too much memory",
-                Busy::Total { .. } => "the objects in all requests take too much memory",
+                LimitReached::User { .. } => {
+                    "the objects in this user's requests take too much memory"
+                }
+                LimitReached::Total { .. } => "the objects in all requests take too much memory",
             })
         })?;
         Ok(Some(permit))
     }
 
-    fn reserve(&self, budget: &MemoryBudget, n_bytes: usize) -> Result<Permit, Busy> {
+    fn reserve(&self, budget: &MemoryBudget, n_bytes: usize) -> Result<Permit, LimitReached> {
         budget.reserve(self.authorized.user(), self.classification, n_bytes)
     }
 
@@ -244,7 +248,7 @@ mod tests {
     /// `v1beta1` that it dropped, are JSON only.
     #[test]
     fn every_kind_of_kubernetes_is_read_from_protobuf() {
-        let registry = Registry::built_in();
+        let registry = Registry::with_built_in_resources();
         let mut json_only = Vec::new();
         for resource in registry.resources() {
             let own = (resource.group.as_str(), resource.version.as_str(), resource.kind.as_str());

@@ -38,14 +38,14 @@ impl SingleResponseSender {
         }
         if let Some(own) = &self.classification {
             let uids =
-                [(FLOW_SCHEMA_UID, &*own.schema().uid), (PRIORITY_LEVEL_UID, own.level_uid())];
+                [(FLOW_SCHEMA_UID, &*own.flow_schema().uid), (PRIORITY_LEVEL_UID, own.level_uid())];
             for (name, uid) in uids {
                 if let Ok(value) = HeaderValue::from_str(uid) {
                     response.headers_mut().insert(name, value);
                 }
             }
         }
-        response_sender.respond(response);
+        response_sender.send_response(response);
         true
     }
 }

@@ -146,7 +146,7 @@ fn parse_port(text: &str) -> Result<Value, Status> {
 fn path_behind_proxy(ctx: &RequestContext<'_>) -> String {
     let info = ctx.authorized.request_info();
     let Some(target) = ctx.authorized.target_resource() else { return String::new() };
-    let rest: Vec<&str> = target.path_segments().skip(3).collect();
+    let rest: Vec<&str> = target.path_segments_from_resource().skip(3).collect();
     let mut path = rest.join("/");
     if !path.is_empty() && !path.starts_with('/') {
         path.insert(0, '/');

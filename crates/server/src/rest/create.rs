@@ -151,7 +151,7 @@ async fn create_object_with_name(
     options: WriteOptions,
 ) -> Result<CreatedObjectAndWait, WriteFailure> {
     let now = api_object::format_rfc3339(ctx.now);
-    let uid = api_object::uuid4(ctx.server.random_bytes());
+    let uid = api_object::format_uuid4(ctx.server.random_bytes());
     let requester_metadata = requester_metadata(ctx.authorized.user());
     api_resources::complete_new_object(ctx.resource, &mut tree, &requester_metadata)
         .map_err(IntoStatus::into_status)?;

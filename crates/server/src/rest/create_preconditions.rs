@@ -54,7 +54,7 @@ impl CreatePreconditions {
                     .await?,
             );
         }
-        if let ResourceOrigin::Custom(routed) = &ctx.resource.origin {
+        if let ResourceOrigin::Custom(routed) = &ctx.resource.resource_origin {
             let known = cluster
                 .crds_by_name
                 .get(routed.definition_name.as_str())
@@ -148,7 +148,7 @@ fn check_newest_namespace_or_crd(
             check_namespace_is_usable(ctx, uid, namespace.as_ref(), name)?;
         }
         NamespaceOrCrd::Definition => {
-            let ResourceOrigin::Custom(routed) = &ctx.resource.origin else {
+            let ResourceOrigin::Custom(routed) = &ctx.resource.resource_origin else {
                 return Err(crd_terminating_status(ctx, name));
             };
             let read = |entry: &Entry| codec::decode_stored_object(&entry.value);

@@ -52,7 +52,8 @@ pub(crate) async fn delete(
 
 /// Attempts to delete an object:
 ///
-/// 1. Decode the object. One that can not be decoded is deleted by a placeholder.
+/// 1. Decode the object. One that can not be decoded is deleted by a placeholder. If the client expects that it can not be
+///    decoded, another one is a conflict.
 /// 2. Check the preconditions of the client.
 /// 3. Establish which configuration admits the deletion, and run both phases.
 /// 4. Mark a running pod for deletion after its grace period.
@@ -70,6 +71,11 @@ async fn attempt_delete(
         Ok(tree)
     });
     let (old, is_placeholder) = match stored {
+        Ok(_) if options.ignores_read_error => {
+            let why = "unsafe deletion is not allowed because the object is decodable from storage";
+            let resource = ctx.resource.group_resource();
+            return Err(Status::conflict(&resource, ctx.name, why).into());
+        }
         Ok(old) => (old, false),
         Err(status) => {
             let (namespace, name) = (ctx.namespace, ctx.name);
@@ -86,7 +92,7 @@ async fn attempt_delete(
             )
         }
     };
-    options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.number())?;
+    options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.as_u64())?;
     let write =
         WriteRequest::delete(options, ctx.is_collection_member).with_stored_revision(entry.mod_rev);
     establish_config_freshness(ctx, attempt, &write, &old).await?;

@@ -54,7 +54,8 @@ async fn delete_collection_item(
     options: &DeleteOptions,
 ) -> (Result<(), Status>, WarningsAndHookReports) {
     let mut report = WarningsAndHookReports::default();
-    let names = api_resources::names_in_key(&ctx.server.prefix, ctx.resource, &item.key);
+    let names =
+        api_resources::namespace_and_name_in_key(&ctx.server.prefix, ctx.resource, &item.key);
     let Some((namespace, name)) = names else {
         return (Err(Status::internal("a stored key names no object")), report);
     };

@@ -278,13 +278,14 @@ fn object_name_of_key(key: &Key) -> &str {
 
 fn continue_token_after(prefix: &Prefix, last: Option<&Item>, revision: Revision) -> String {
     let after = last.and_then(|item| item.key.strip_prefix(prefix.as_str())).unwrap_or_default();
-    ContinueToken { revision: Some(revision.number()), after_key: after.to_owned() }.encode_token()
+    ContinueToken { revision: Some(revision.as_u64()), last_returned_key: after.to_owned() }
+        .encode_token()
 }
 
 fn decode_continue_token(prefix: &Prefix, text: &str) -> Result<(At, Bound<Key>), Status> {
     let refuse = |why: String| Status::bad_request(format!("invalid continue token: {why}"));
     let token = ContinueToken::decode_token(text).map_err(|error| refuse(error.to_string()))?;
-    let key = Key::new(&format!("{prefix}{}", token.after_key));
+    let key = Key::new(&format!("{prefix}{}", token.last_returned_key));
     let key = key.map_err(|error| refuse(format!("encoded start key {error}")))?;
     let at = token.revision.map_or(At::Newest, |number| At::Exactly(Revision::new(number)));
     Ok((at, Bound::Excluded(key)))
@@ -294,7 +295,8 @@ fn continue_expired_status(prefix: &Prefix, from: &Bound<Key>) -> Status {
     let mut status = Status::expired(CONTINUE_TOO_OLD);
     if let Bound::Excluded(key) = from {
         let after = key.strip_prefix(prefix.as_str()).unwrap_or_default().to_owned();
-        status.continue_token = ContinueToken { revision: None, after_key: after }.encode_token();
+        status.continue_token =
+            ContinueToken { revision: None, last_returned_key: after }.encode_token();
     }
     status
 }

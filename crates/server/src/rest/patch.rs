@@ -70,11 +70,11 @@ fn patched_object(
     let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
     let patched = match patch_type {
         PatchType::Json | PatchType::StrategicMerge if patch.is_null() => Ok(current),
-        PatchType::Json => object_patch::json_patch(current, patch),
-        PatchType::Merge => object_patch::merge_patch(current, patch),
+        PatchType::Json => object_patch::apply_json_patch(current, patch),
+        PatchType::Merge => object_patch::apply_merge_patch(current, patch),
         PatchType::StrategicMerge => {
             let schema = StrategicMergeSchema::of(kind.group, kind.kind);
-            object_patch::strategic_merge_patch(current, patch, &schema)
+            object_patch::apply_strategic_merge_patch(current, patch, &schema)
         }
     };
     patched.map_err(IntoStatus::into_status)

@@ -47,7 +47,7 @@ pub(crate) async fn persist(
     let value = codec::encode_stored_object(admitted.object_tree()).into();
     let is_snapshot_key = is_snapshot_key(&ctx.server.prefix, &key);
     let mark = admitted.config_revision_of_transaction(&ctx.server.prefix).map_err(Status::from)?;
-    let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };
+    let put = Put { key, value, expect, ttl: ctx.ttl(), key_group_revision: mark };
     let mut transaction = addresses.add_to_transaction(put.into());
     if stored.is_some_and(|stored| is_removal_step(admitted.object_tree(), stored)) {
         transaction = transaction.mark_as_deletion_step();
@@ -89,7 +89,7 @@ pub(crate) async fn remove_admitted_object(
     expect: Expect,
 ) -> Result<Tree, WriteFailure> {
     let mark = admitted.config_revision_of_transaction(&ctx.server.prefix).map_err(Status::from)?;
-    let delete = Delete { key: key.clone(), expect, shared_revision: mark };
+    let delete = Delete { key: key.clone(), expect, key_group_revision: mark };
     let stored = stored.unwrap_or(admitted.object_tree());
     ctx.write_begun_flag.mark_write_begun();
     loop {

@@ -137,7 +137,7 @@ impl<'a> RequestContext<'a> {
     /// # Errors
     /// 429 if the request reads, and too many bytes wait for the user.
     pub(crate) fn count_response_bytes(&self, response: &mut Response<Body>) -> Result<(), Status> {
-        let n_bytes = response.body().held_bytes();
+        let n_bytes = response.body().in_memory_bytes();
         let Some(user) = self.user_for_limits().filter(|_| n_bytes >= COUNTED_BYTES_MIN) else {
             return Ok(());
         };
@@ -291,7 +291,7 @@ impl RequestContext<'_> {
                 Status::expired("The resourceVersion for the provided list is too old.")
             }
             ReadError::Future { requested, current } => {
-                Status::too_large_resource_version(requested.number(), current.number())
+                Status::too_large_resource_version(requested.as_u64(), current.as_u64())
             }
             ReadError::Unavailable(why) => {
                 self.server.log.error("the store can not be read", &[("why", why)]);

@@ -4,7 +4,7 @@
 //! Scale, and checks that object as in an update of the object itself.
 
 use api_object::{GroupResource, Status, Tree};
-use api_resources::{ObjectScale, scale_kind, scale_of, set_replicas};
+use api_resources::{ObjectScale, scale_of_object, scale_resource, set_replicas};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 use store::Entry;
@@ -34,9 +34,9 @@ pub(crate) fn read_scale(
     ctx: &RequestContext<'_>,
     object: VersionedObject,
 ) -> Result<VersionedObject, Status> {
-    let scale = scale_of(ctx.resource, &object.tree).map_err(IntoStatus::into_status)?;
-    match scale.missing_replicas {
-        None => Ok(VersionedObject { tree: scale.tree, revision: object.revision }),
+    let scale = scale_of_object(ctx.resource, &object.tree).map_err(IntoStatus::into_status)?;
+    match scale.missing_replicas_path {
+        None => Ok(VersionedObject { tree: scale.scale_tree, revision: object.revision }),
         Some(path) => {
             let path = go_compat::quote(&path);
             Err(Status::internal(&format!("the spec replicas field {path} does not exist")))
@@ -59,12 +59,12 @@ pub(super) async fn attempt_scale(
     entry: &Entry,
 ) -> Result<WriteResult, WriteFailure> {
     let old = ctx.decode_authorized_entry(entry)?;
-    let old_scale = scale_of(ctx.resource, &old).map_err(IntoStatus::into_status)?;
+    let old_scale = scale_of_object(ctx.resource, &old).map_err(IntoStatus::into_status)?;
     let (mut scale, is_patch) = match change {
         ReplaceOrPatch::Replace(tree) => (tree.clone(), false),
         ReplaceOrPatch::Patch(patch) => {
             let (kind, warnings) = (ctx.written_kind(), &mut attempt.warnings);
-            (apply_patch(&kind, patch, &old_scale.tree, entry.mod_rev, warnings)?, true)
+            (apply_patch(&kind, patch, &old_scale.scale_tree, entry.mod_rev, warnings)?, true)
         }
     };
     normalize_metadata(ctx, &mut scale)?;
@@ -75,7 +75,8 @@ pub(super) async fn attempt_scale(
     let write = WriteRequest::update(ctx.subresource, options, ctx.query)
         .with_stored_revision(entry.mod_rev);
     establish_config_freshness(ctx, attempt, &write, &scale).await?;
-    let mut scale = admit_mutating(ctx, attempt, &write, scale, Some(&old_scale.tree)).await?;
+    let mut scale =
+        admit_mutating(ctx, attempt, &write, scale, Some(&old_scale.scale_tree)).await?;
     let replicas = valid_replicas(ctx, &scale, &old_scale, is_patch)?;
     check_uid(ctx, &scale, &old)?;
     // A Scale without a resourceVersion changes the newest object, as a patch does.
@@ -96,8 +97,9 @@ pub(super) async fn attempt_scale(
     let written =
         store_updated_object(ctx, attempt, &write, checked, &old, options, revision, &addresses)
             .await?;
-    let scale = scale_of(ctx.resource, &written.object.tree).map_err(IntoStatus::into_status)?;
-    let object = VersionedObject { tree: scale.tree, revision: written.object.revision };
+    let scale =
+        scale_of_object(ctx.resource, &written.object.tree).map_err(IntoStatus::into_status)?;
+    let object = VersionedObject { tree: scale.scale_tree, revision: written.object.revision };
     Ok(WriteResult { object, ..written })
 }
 
@@ -110,7 +112,7 @@ fn valid_replicas(
 ) -> Result<i64, Status> {
     let replicas = scale.get("spec").and_then(|spec| spec.get("replicas"));
     let replicas = replicas.filter(|own| !own.is_null());
-    if let (None, Some(path), true) = (replicas, &old_scale.missing_replicas, is_patch) {
+    if let (None, Some(path), true) = (replicas, &old_scale.missing_replicas_path, is_patch) {
         let path = go_compat::quote(path);
         return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
     }
@@ -123,7 +125,7 @@ fn valid_replicas(
     let value = BadValue::Json(replicas.to_string());
     let detail = "must be greater than or equal to 0";
     errors.push(path.child("replicas").invalid(value, detail));
-    Err(Status::invalid(&scale_kind().group_kind(), ctx.name, &errors))
+    Err(Status::invalid(&scale_resource().group_kind(), ctx.name, &errors))
 }
 
 /// Checks the uid of the Scale of a built-in workload, which a patch or a hook may have changed.

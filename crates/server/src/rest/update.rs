@@ -291,7 +291,7 @@ pub(super) fn take_and_check_resource_version(
         let resource = GroupKind::new(&ctx.resource.group, &ctx.resource.plural);
         return Err(Status::invalid(&resource, ctx.name, &errors));
     }
-    if parse_resource_version(version)? == revision.number() {
+    if parse_resource_version(version)? == revision.as_u64() {
         return Ok(());
     }
     let why = "the object has been modified; please apply your changes to the latest version \

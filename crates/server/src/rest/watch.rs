@@ -11,7 +11,7 @@ use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
 use codec::EventType;
-use concurrency_limit::{Busy, Permit};
+use concurrency_limit::{LimitReached, Permit};
 use serde_json::json;
 use store::{
     At, Change, Entry, Event, Key, ListPage, ListRequest, Prefix, ReadError, Revision, Store,
@@ -149,14 +149,14 @@ pub(crate) async fn watch(
 /// need none.
 fn acquire_watch_permit(ctx: &RequestContext<'_>) -> Result<Option<Permit>, Status> {
     let Some(user) = ctx.user_for_limits() else { return Ok(None) };
-    ctx.server.watch_limit.acquire(user).map(Some).map_err(|busy| {
+    ctx.server.watch_limit.acquire_permit(user).map(Some).map_err(|busy| {
         ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         let why = match busy {
-            Busy::User { permits_max } => format!(
+            LimitReached::User { permits_max } => format!(
                 "{permits_max} watches of this user are open, which is the most for one user, \
                      please try again later"
             ),
-            Busy::Total { permits_max } => {
+            LimitReached::Total { permits_max } => {
                 format!("{permits_max} watches are open, which is the most, please try again later")
             }
         };
@@ -286,7 +286,8 @@ impl Watcher {
             Some(source) => source,
             None => {
                 let (prefix, after) = (self.prefix.clone(), self.through_revision);
-                let begun = self.store.watch_in_order(prefix, after, WakeOrder::InGroup).await?;
+                let begun =
+                    self.store.watch_with_wake_order(prefix, after, WakeOrder::InGroup).await?;
                 self.source.insert(begun)
             }
         };
@@ -302,7 +303,7 @@ impl Watcher {
                 self.pending_events.push_back(visible);
             }
         }
-        self.through_revision = batch.complete_through;
+        self.through_revision = batch.complete_through_revision;
         if self.pending_events.is_empty() && n_events >= UNSEEN_EVENTS_PER_TURN {
             tokio::task::yield_now().await;
         }

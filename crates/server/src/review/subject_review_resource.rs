@@ -41,7 +41,8 @@ pub(super) fn resolve_resource(
         },
         Some(_) | None => registry.resource_names().resolve_resource_name(&name),
     };
-    let found = resolved.map_err(|error| ResourceResolutionError { detail: error.to_string() })?;
+    let found =
+        resolved.map_err(|error| ResourceResolutionError { error_detail: error.to_string() })?;
     Ok(Some(ResolvedResource {
         is_namespaced: found.scope == Some(Scope::Namespaced),
         api_group: found.group,

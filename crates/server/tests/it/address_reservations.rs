@@ -58,7 +58,7 @@ async fn both(
 async fn assert_fit(store: &dyn Store, after: Revision) {
     let newest = store.current_rev().await.unwrap();
     let mut states = 0;
-    for number in after.number() + 1..=newest.number() {
+    for number in after.as_u64() + 1..=newest.as_u64() {
         let (services, reserved) = both(store, Revision::new(number)).await;
         assert_eq!(services, reserved, "in state {number}");
         states += 1;
@@ -135,7 +135,7 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
             let (key, expect) = (own(&address), Expect::Absent);
             cluster
                 .store
-                .put(Put { key, value, expect, ttl: None, shared_revision: None })
+                .put(Put { key, value, expect, ttl: None, key_group_revision: None })
                 .await
                 .unwrap();
             lost.push(address);
@@ -146,7 +146,7 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
     let key = own(&bare);
     let entry = cluster.store.get(&key, At::Newest).await.unwrap().entry.expect("a reservation");
     let expect = Expect::At(entry.mod_rev);
-    cluster.store.delete(Delete { key, expect, shared_revision: None }).await.unwrap();
+    cluster.store.delete(Delete { key, expect, key_group_revision: None }).await.unwrap();
     let cluster = cluster.restart().await;
     let admin = cluster.admin();
     let (services, reserved) =
@@ -171,12 +171,16 @@ async fn services_that_nobody_understands_keep_their_addresses() {
     let at = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
     let expect = Expect::At(Revision::new(at));
     let value = "{broken".into();
-    cluster.store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap();
+    cluster
+        .store
+        .put(Put { key, value, expect, ttl: None, key_group_revision: None })
+        .await
+        .unwrap();
     let key = Key::new("/registry/services/specs/default/twin").unwrap();
     let mut twin = shared.clone();
     twin["metadata"] = json!({"name": "twin", "namespace": "default", "uid": "twin"});
     let value = twin.to_string().into();
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
+    let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
     cluster.store.put(put).await.unwrap();
     let cluster = cluster.restart().await;
     for address in [address(&made), address(&shared)] {

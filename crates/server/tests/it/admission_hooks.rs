@@ -91,8 +91,8 @@ pub(crate) fn webhook_configuration(path: &str, name: &str, webhooks: &[Value]) 
 pub(crate) async fn plant(cluster: &Cluster, path: &str, value: impl Into<Vec<u8>>) -> u64 {
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
     let value = value.into().into();
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
-    cluster.store.put(put).await.expect("a write").number()
+    let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
+    cluster.store.put(put).await.expect("a write").as_u64()
 }
 
 /// The texts of the warnings beside an answer.

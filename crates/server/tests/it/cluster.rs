@@ -201,7 +201,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         authentication: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),
             token_file: Some(TokenFile::parse("tokens", TOKENS).expect("tokens")),
-            service_accounts: Some(ServiceAccountOptions {
+            service_account_options: Some(ServiceAccountOptions {
                 issuers: vec![ISSUER.to_owned()],
                 keys: vec![key.verifying_key().clone()],
                 jwks_uri: None,

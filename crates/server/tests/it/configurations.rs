@@ -54,13 +54,18 @@ async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: 
 
 /// Puts an object where the server stores it, as if an older one had accepted it.
 async fn plant(cluster: &Cluster, kind: ConfigurationKind, name: &str, value: Vec<u8>) {
-    let registry = api_resources::Registry::built_in();
+    let registry = api_resources::Registry::with_built_in_resources();
     let resource = registry.resource(ConfigurationKind::GROUP, kind.version(), kind.resource());
     let key = api_resources::object_key("/registry", resource.expect("served"), None, name)
         .expect("a key");
     let key = Key::new(&key).expect("a key");
-    let put =
-        Put { key, value: value.into(), expect: Expect::Absent, ttl: None, shared_revision: None };
+    let put = Put {
+        key,
+        value: value.into(),
+        expect: Expect::Absent,
+        ttl: None,
+        key_group_revision: None,
+    };
     cluster.store.put(put).await.expect("a write");
 }
 

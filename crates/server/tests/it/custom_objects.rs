@@ -219,7 +219,7 @@ async fn a_new_definition_begins_without_objects() {
         ghost["metadata"]["namespace"] = json!("default");
         ghost["metadata"]["finalizers"] = json!(["example.com/hold"]);
         let value = ghost.to_string().into();
-        let put = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
+        let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
         cluster.store.put(put).await.unwrap();
     }
     define(&admin, &widgets).await;

@@ -268,7 +268,7 @@ async fn store_directly(cluster: &Cluster, path: &str, object: &Value) {
     let current = cluster.store.get(&key, At::Newest).await.expect("a read").entry;
     let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
     let value = object.to_string().into_bytes().into();
-    let put = Put { key, value, expect, ttl: None, shared_revision: None };
+    let put = Put { key, value, expect, ttl: None, key_group_revision: None };
     cluster.store.put(put).await.expect("a write");
 }
 

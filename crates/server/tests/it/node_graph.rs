@@ -177,7 +177,7 @@ async fn the_graph_follows_whatever_is_stored() {
         change(&mut stored);
         let value = stored.to_string().into();
         let expect = Expect::At(entry.mod_rev);
-        let put = Put { key: key.clone(), value, expect, ttl: None, shared_revision: None };
+        let put = Put { key: key.clone(), value, expect, ttl: None, key_group_revision: None };
         let written = cluster.store.put(put).await.unwrap();
         let patience = Instant::now() + Duration::from_secs(10);
         while node_reads(&admin).await != 403 {
@@ -187,7 +187,7 @@ async fn the_graph_follows_whatever_is_stored() {
         let expect = Expect::At(written);
         cluster
             .store
-            .delete(store::Delete { key: key.clone(), expect, shared_revision: None })
+            .delete(store::Delete { key: key.clone(), expect, key_group_revision: None })
             .await
             .unwrap();
         while admin.get(&format!("{PODS}/p")).await.code != 404 {}

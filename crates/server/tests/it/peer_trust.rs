@@ -79,7 +79,7 @@ async fn records_of_others_change_no_answer() {
     let plant = async |id: &str, value: String| {
         let key = Key::new(&format!("/registry/portcullis/servers/{id}")).expect("a key");
         let value = value.into_bytes().into();
-        let put = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
+        let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
         store.put(put).await.expect("a write");
     };
     plant("garbage", "{".to_owned()).await;

@@ -176,7 +176,7 @@ async fn what_earlier_versions_stored_frees_only_its_own() {
         let value = value.to_string().into();
         cluster
             .store
-            .put(Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None })
+            .put(Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None })
             .await
             .unwrap();
     };

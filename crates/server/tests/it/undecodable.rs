@@ -35,8 +35,8 @@ async fn damage(cluster: &Cluster, path: &str, bytes: impl Into<Vec<u8>>) -> u64
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
     let current = cluster.store.get(&key, At::Newest).await.expect("a read").entry;
     let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
-    let put = Put { key, value: bytes.into().into(), expect, ttl: None, shared_revision: None };
-    cluster.store.put(put).await.expect("a write").number()
+    let put = Put { key, value: bytes.into().into(), expect, ttl: None, key_group_revision: None };
+    cluster.store.put(put).await.expect("a write").as_u64()
 }
 
 async fn tenant(cluster: &Cluster) -> Client {

@@ -19,14 +19,14 @@ impl Writer {
         batch: &mut WriteBatch,
         frame: &mut FrameBuffer,
     ) -> Result<Revision, WriteError> {
-        if let Some(failure) = &self.log_failure {
-            return Err(failure.write_error());
+        if let Some(failure) = &self.read_only_cause {
+            return Err(failure.to_write_error());
         }
         let WriteCommand { transaction, expires_at_ms } = write;
         self.check_expectations(transaction)?;
         self.check_space(transaction)?;
-        let revision = self.state.revision.next();
-        if revision == self.state.revision {
+        let revision = self.store_state.revision.next();
+        if revision == self.store_state.revision {
             return Err(Unavailable { reason: "it has no revisions left".into() }.into());
         }
         let key = transaction.key();
@@ -60,13 +60,13 @@ impl Writer {
 
     /// Checks the expectation of the write, then its conditions in order.
     fn check_expectations(&self, transaction: &Transaction) -> Result<(), WriteError> {
-        let current = self.state.version_tree.get(transaction.key());
+        let current = self.store_state.version_tree.get(transaction.key());
         let is_nothing = current.is_none() && transaction.new_content().is_none();
         if is_nothing || !matches_expectation(current, transaction.expect()) {
             return Err(WriteError::Conflict { current: current.map(|version| version.entry()) });
         }
         for condition in transaction.conditions() {
-            let current = self.state.version_tree.get(&condition.key);
+            let current = self.store_state.version_tree.get(&condition.key);
             if !matches_expectation(current, condition.expect) {
                 let current = current.map(|version| version.entry());
                 return Err(WriteError::ConditionFailed { key: condition.key.clone(), current });
@@ -83,7 +83,8 @@ impl Writer {
         let beside = transaction.additional_writes().iter();
         let beside = beside.filter_map(|write| Some((&write.key, write.value.as_ref()?.len())));
         for (key, value_len) in std::iter::once(own).chain(beside) {
-            let old_value_len = self.state.version_tree.get(key).map(|version| version.value.len());
+            let old_value_len =
+                self.store_state.version_tree.get(key).map(|version| version.value.len());
             let is_removal = transaction.is_deletion_step();
             let put = PendingPut { key, value_len, old_value_len, is_deletion_step: is_removal };
             self.space_budget.check_space_for_put(put, &self.usage_accounting)?;
@@ -98,24 +99,24 @@ impl Writer {
         value: Bytes,
         expires_at_ms: Option<u64>,
     ) -> Arc<Version> {
-        let (version, prev) = self.state.put(revision, key.clone(), value, expires_at_ms);
-        self.expiries.extend(expires_at_ms.map(|deadline| (deadline, key.clone())));
+        let (version, prev) = self.store_state.put(revision, key.clone(), value, expires_at_ms);
+        self.expiry_deadlines.extend(expires_at_ms.map(|deadline| (deadline, key.clone())));
         // Remove the old deadline, unless the new version has the same.
-        self.remove_expiry(prev.filter(|prev| prev.expires_at_ms != expires_at_ms));
+        self.remove_expiry_deadline(prev.filter(|prev| prev.expires_at_ms != expires_at_ms));
         version
     }
 
     fn delete(&mut self, revision: Revision, key: &Key) {
-        let prev = self.state.delete(revision, key);
-        self.remove_expiry(prev);
+        let prev = self.store_state.delete(revision, key);
+        self.remove_expiry_deadline(prev);
     }
 
     /// Removes the deadline of a replaced or deleted version.
-    fn remove_expiry(&mut self, prev: Option<Arc<Version>>) {
+    fn remove_expiry_deadline(&mut self, prev: Option<Arc<Version>>) {
         if let Some(prev) = prev
             && let Some(deadline) = prev.expires_at_ms
         {
-            self.expiries.remove(&(deadline, prev.key.clone()));
+            self.expiry_deadlines.remove(&(deadline, prev.key.clone()));
         }
     }
 }

@@ -89,14 +89,14 @@ fn parse(line: &str) -> Option<(u64, (String, String))> {
 /// Checks the directory of a killed process. All events must agree with what earlier rounds have seen.
 async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
     let store = EmbeddedStore::open(directory, options()).unwrap();
-    let current = store.current_rev().await.unwrap().number();
+    let current = store.current_rev().await.unwrap().as_u64();
     let floor = store.compact_floor().await.unwrap();
     let newest_known = known.last_key_value().map_or(1, |(revision, _)| *revision);
     assert!(current >= newest_known, "revision {newest_known} is lost, {current} is the newest");
-    let mut next = floor.next().number();
+    let mut next = floor.next().as_u64();
     let mut told = events(&store, floor).await.into_iter().peekable();
     while let Some(event) = told.next() {
-        assert_eq!(event.revision.number(), next, "revisions are without gaps");
+        assert_eq!(event.revision.as_u64(), next, "revisions are without gaps");
         next += 1;
         let (Change::Create(entry) | Change::Update { entry, .. }) = event.change else {
             panic!("nobody deletes");
@@ -108,7 +108,7 @@ async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
         let want = is_marked(&name).then(|| (key("mark"), Some(event.revision)));
         assert_eq!(moved, want, "a write and its mark are torn apart");
         // A write that was not acknowledged may have happened; from now on it must stay.
-        let write = known.entry(event.revision.number()).or_insert((name.clone(), text.clone()));
+        let write = known.entry(event.revision.as_u64()).or_insert((name.clone(), text.clone()));
         assert_eq!(*write, (name, text), "revision {}", event.revision);
     }
     assert_eq!(next, current + 1);
@@ -135,7 +135,7 @@ async fn write_until_killed(directory: &Path) {
     }
     let compactor = async {
         loop {
-            let current = store.current_rev().await.unwrap().number();
+            let current = store.current_rev().await.unwrap().as_u64();
             store.compact(Revision::new(current.saturating_sub(300))).await.unwrap();
             store.wait_for_revision(Revision::new(current + 100)).await.unwrap();
         }
@@ -159,7 +159,7 @@ async fn write(store: Arc<EmbeddedStore>, writer: u64) {
         let text = format!("{writer}/{n}/{}", "x".repeat((n as usize * 37) % 700));
         let value = Bytes::copy_from_slice(text.as_bytes());
         let mark = mark().filter(|_| is_marked(&name));
-        let put = Put { key: key(&name), value, expect, ttl: None, shared_revision: mark };
+        let put = Put { key: key(&name), value, expect, ttl: None, key_group_revision: mark };
         let revision = store.put(put).await.unwrap();
         // One call, so that a line reaches the pipe completely unless the kill interrupts it.
         let line = format!("ack {revision} {name} {text} .\n");

@@ -36,7 +36,7 @@ async fn states_are_kept_for_a_time_and_a_number() {
     assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "too young");
     hands.advance(minute);
     store.run_periodic_work().await;
-    let floor = Revision::new(old.number() - 1000);
+    let floor = Revision::new(old.as_u64() - 1000);
     assert_eq!(store.compact_floor().await, Ok(floor), "all but a thousand");
     let new = write(&store, 1500).await;
     hands.advance(minute / 6);
@@ -44,10 +44,10 @@ async fn states_are_kept_for_a_time_and_a_number() {
     assert_eq!(store.compact_floor().await, Ok(old), "the new ones are too young");
     hands.advance(5 * minute);
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::new(new.number() - 1000)));
+    assert_eq!(store.compact_floor().await, Ok(Revision::new(new.as_u64() - 1000)));
     hands.advance(60 * minute);
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::new(new.number() - 1000)));
+    assert_eq!(store.compact_floor().await, Ok(Revision::new(new.as_u64() - 1000)));
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn a_burst_of_writes_is_forgotten_earlier() {
     // Between ticks the history may exceed the limit by a bounded slack.
     let current = write(&store, 500).await;
     let floor = store.compact_floor().await.unwrap();
-    assert!(current.number() - floor.number() < 300, "{floor} of {current}");
+    assert!(current.as_u64() - floor.as_u64() < 300, "{floor} of {current}");
 }
 
 /// A slow watch first reads its events from files, and ends when they are compacted.
@@ -92,8 +92,8 @@ async fn slow_watches_read_files_until_they_are_overtaken() {
     while told.len() < 2000 {
         told.extend(slow.next().await.unwrap().events);
     }
-    let revisions: Vec<u64> = told.iter().map(|event| event.revision.number()).collect();
-    assert_eq!(revisions, (2..=end.number()).collect::<Vec<_>>());
+    let revisions: Vec<u64> = told.iter().map(|event| event.revision.as_u64()).collect();
+    assert_eq!(revisions, (2..=end.as_u64()).collect::<Vec<_>>());
     assert_eq!(events(&store, Revision::FIRST).await, told);
     let past = Revision::new(700);
     let got = store.get(&key("8"), At::Exactly(past)).await.unwrap();

@@ -35,7 +35,7 @@ async fn writes_beyond_the_queue_wait() {
         let (store, value) = (store.clone(), value.clone());
         writers.push(tokio::spawn(async move {
             let (key, expect) = (key(&n.to_string()), Expect::Absent);
-            store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await
+            store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await
         }));
     }
     for writer in writers {
@@ -58,6 +58,6 @@ async fn a_long_search_finds_what_is_at_its_end() {
     let quiet = Prefix::new("/registry/things/quiet/").unwrap();
     let mut watch = store.watch(quiet, Revision::FIRST).await.unwrap();
     let batch = watch.next().await.unwrap();
-    assert_eq!((batch.events.len(), batch.complete_through), (1, last));
+    assert_eq!((batch.events.len(), batch.complete_through_revision), (1, last));
     assert_eq!(batch.events[0].revision, last);
 }

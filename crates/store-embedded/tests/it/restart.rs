@@ -36,7 +36,7 @@ async fn states_and_events_since_the_floor_survive() {
             }
             if n == 20 {
                 let current = store.current_rev().await.unwrap();
-                store.compact(Revision::new(current.number() - 15)).await.unwrap();
+                store.compact(Revision::new(current.as_u64() - 15)).await.unwrap();
             }
         }
         let floor = store.compact_floor().await.unwrap();
@@ -130,7 +130,7 @@ async fn lazy_runs_leave_a_gap_behind() {
         last = revision;
     }
     drop(store);
-    let skip = |revision: Revision| Revision::new(revision.number() + REVISION_GAP);
+    let skip = |revision: Revision| Revision::new(revision.as_u64() + REVISION_GAP);
     // Opened twice without a write: nothing was lost, but the store can not know that.
     for _ in 0..2 {
         let store = EmbeddedStore::open(directory.path(), lazy.clone()).unwrap();

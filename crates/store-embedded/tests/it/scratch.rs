@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, SharedRevision, Store, Transaction,
+    At, Delete, Expect, Key, KeyGroupRevisionAction, ListRequest, Prefix, Put, Revision, Store,
+    Transaction,
 };
 use store_embedded::{Clock, EmbeddedStore, Limits, Options};
 
@@ -65,12 +66,12 @@ pub(crate) async fn set_with_ttl(
 ) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    store.put(Put { key: key(name), value, expect, ttl, shared_revision: None }).await.unwrap()
+    store.put(Put { key: key(name), value, expect, ttl, key_group_revision: None }).await.unwrap()
 }
 
 /// The key of the shared revision. It is under the tested prefix, so that every check includes it.
-pub(crate) fn mark() -> Option<SharedRevision> {
-    Some(SharedRevision::Bump { key: key("mark"), expect: None })
+pub(crate) fn mark() -> Option<KeyGroupRevisionAction> {
+    Some(KeyGroupRevisionAction::Bump { key: key("mark"), expect: None })
 }
 
 /// Writes a text, bumps the shared revision, and writes the text to an additional key.
@@ -78,14 +79,14 @@ pub(crate) async fn set_marked(store: &EmbeddedStore, name: &str, text: &str) ->
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
     let put =
-        Put { key: key(name), value: value.clone(), expect, ttl: None, shared_revision: mark() };
+        Put { key: key(name), value: value.clone(), expect, ttl: None, key_group_revision: mark() };
     store.write(Transaction::from(put).add_put(key("beside"), value, None)).await.unwrap()
 }
 
 /// Deletes a key, bumps the shared revision, and deletes the additional key.
 pub(crate) async fn unset_marked(store: &EmbeddedStore, name: &str) -> Revision {
     let delete =
-        Delete { key: key(name), expect: expect(store, name).await, shared_revision: mark() };
+        Delete { key: key(name), expect: expect(store, name).await, key_group_revision: mark() };
     let delete = match expect(store, "beside").await {
         Expect::At(revision) => Transaction::from(delete).add_delete(key("beside"), revision),
         Expect::Absent => delete.into(),
@@ -95,7 +96,7 @@ pub(crate) async fn unset_marked(store: &EmbeddedStore, name: &str) -> Revision 
 
 pub(crate) async fn unset(store: &EmbeddedStore, name: &str) -> Revision {
     let expect = expect(store, name).await;
-    store.delete(Delete { key: key(name), expect, shared_revision: None }).await.unwrap()
+    store.delete(Delete { key: key(name), expect, key_group_revision: None }).await.unwrap()
 }
 
 async fn expect(store: &EmbeddedStore, name: &str) -> Expect {
@@ -113,7 +114,7 @@ pub(crate) async fn content(store: &EmbeddedStore, at: At) -> WriteContent {
         .map(|item| {
             let name = item.key.strip_prefix(things().as_str()).unwrap().to_owned();
             let text = String::from_utf8(item.entry.value.to_vec()).unwrap();
-            (name, text, item.entry.mod_rev.number(), item.entry.create_rev.number())
+            (name, text, item.entry.mod_rev.as_u64(), item.entry.create_rev.as_u64())
         })
         .collect()
 }
@@ -122,7 +123,7 @@ pub(crate) async fn content(store: &EmbeddedStore, at: At) -> WriteContent {
 pub(crate) async fn states(store: &EmbeddedStore, from: Revision) -> Vec<WriteContent> {
     let current = store.current_rev().await.unwrap();
     let mut states = Vec::new();
-    for revision in from.number()..=current.number() {
+    for revision in from.as_u64()..=current.as_u64() {
         states.push(content(store, At::Exactly(Revision::new(revision))).await);
     }
     states
@@ -137,7 +138,7 @@ pub(crate) async fn events(store: &EmbeddedStore, after: Revision) -> Vec<store:
     while complete_through < current {
         let batch = watch.next().await.unwrap();
         events.extend(batch.events);
-        complete_through = batch.complete_through;
+        complete_through = batch.complete_through_revision;
     }
     events
 }

@@ -40,7 +40,7 @@ async fn try_set(
     let current = store.get(&key, At::Newest).await.unwrap().entry;
     let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
     let value = Bytes::from(vec![b'x'; bytes]);
-    store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await
+    store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await
 }
 
 /// Writes a value as a step of deleting the key.
@@ -53,7 +53,7 @@ async fn try_remove_later(
     let key = key(namespace, name);
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
     let (value, expect) = (Bytes::from(vec![b'y'; bytes]), Expect::At(entry.mod_rev));
-    let put = Put { key, value, expect, ttl: None, shared_revision: None };
+    let put = Put { key, value, expect, ttl: None, key_group_revision: None };
     store.write(Transaction::from(put).mark_as_deletion_step()).await
 }
 
@@ -64,7 +64,7 @@ async fn try_unset(
 ) -> Result<Revision, WriteError> {
     let key = key(namespace, name);
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
-    store.delete(Delete { key, expect: Expect::At(entry.mod_rev), shared_revision: None }).await
+    store.delete(Delete { key, expect: Expect::At(entry.mod_rev), key_group_revision: None }).await
 }
 
 fn disk_bytes(directory: &Path) -> u64 {
@@ -330,13 +330,13 @@ async fn a_page_that_can_not_be_written_is_told_and_then_forgotten() {
     for n in 0..200 {
         try_set(&store, "ns", &format!("{}", n % 5), 100).await.unwrap();
     }
-    let degraded = store.status().failed_maintenance.unwrap();
+    let degraded = store.status().maintenance_failure_text.unwrap();
     assert!(degraded.contains("can not move history to a file"), "{degraded}");
     assert_eq!(store.check_health().await, Ok(()), "it reads and writes all the same");
     let memory = store.status().usage.unwrap().history_memory_bytes;
     // The next page has another name, so the next attempt succeeds.
     store.run_periodic_work().await;
-    assert_eq!(store.status().failed_maintenance, None);
+    assert_eq!(store.status().maintenance_failure_text, None);
     store.run_periodic_work().await;
     let after = store.status().usage.unwrap().history_memory_bytes;
     assert!(after < memory, "{after} of {memory}");

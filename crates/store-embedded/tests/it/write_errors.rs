@@ -57,7 +57,7 @@ fn run_with_limits(test: &str, limits: &str, in_child: impl AsyncFnOnce(&Path)) 
 /// Creates a key with a value of 1,000 bytes, and tells the parent if that is acknowledged.
 async fn put(store: &EmbeddedStore, name: &str) -> Result<Revision, WriteError> {
     let (key, value) = (key(name), Bytes::from(vec![b'x'; 1000]));
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
+    let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
     let written = store.put(put).await?;
     writeln!(std::io::stdout().lock(), "ack {name}").unwrap();
     Ok(written)
@@ -98,7 +98,7 @@ fn a_full_disk_is_survived_without_a_restart() {
             assert!(store.status().is_read_only);
             // Acknowledged writes exist, and refused writes do not.
             let current = store.current_rev().await.unwrap();
-            assert_eq!(current.number(), n_written + 1);
+            assert_eq!(current.as_u64(), n_written + 1);
             assert_eq!(content(&store, At::Newest).await.len() as u64, n_written);
             assert_eq!(put(&store, "again").await, Err(error));
             assert_eq!(store.current_rev().await, Ok(current));
@@ -136,14 +136,14 @@ fn a13_a_log_that_can_not_be_rotated_takes_writes() {
                 }
                 store.run_periodic_work().await;
                 let status = store.status();
-                let why = status.failed_maintenance.expect("a failed task");
+                let why = status.maintenance_failure_text.expect("a failed task");
                 assert!(why.contains("it can not begin another log file"), "{why}");
                 assert!(why.contains("Too many open files"), "{why}");
                 assert!(!status.is_read_only);
                 assert_eq!(store.check_health().await, Ok(()));
                 drop(files);
                 store.run_periodic_work().await;
-                assert_eq!(store.status().failed_maintenance, None);
+                assert_eq!(store.status().maintenance_failure_text, None);
                 put(&store, &format!("{n_left}-with-files")).await.unwrap();
                 assert!(n_logs() > n_logs_before, "{} logs", n_logs());
                 store.close().await;

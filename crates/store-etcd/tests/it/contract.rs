@@ -25,7 +25,7 @@ impl Harness for Fresh {
         let all = Prefix::new("/registry/").unwrap();
         for item in store.list(&all, ListRequest::default()).await.unwrap().items {
             let expect = Expect::At(item.entry.mod_rev);
-            store.delete(Delete { key: item.key, expect, shared_revision: None }).await.unwrap();
+            store.delete(Delete { key: item.key, expect, key_group_revision: None }).await.unwrap();
         }
         store
     }

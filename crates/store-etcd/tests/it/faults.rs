@@ -110,7 +110,7 @@ async fn a_reconnected_member_is_never_stale() {
         let got = store.get(&key("a"), At::Newest).await.unwrap();
         assert_eq!(got.entry.unwrap().mod_rev, revision);
         // In one of the rounds this member serves the watch of the store.
-        let told = events(&mut *watch, Revision::new(revision.number() - 1), revision).await;
+        let told = events(&mut *watch, Revision::new(revision.as_u64() - 1), revision).await;
         assert_eq!(told.last().map(|event| event.revision), Some(revision));
         // The read arrives when the member resumes with its old state.
         let asked = key("a");
@@ -154,7 +154,10 @@ async fn a_watch_behind_compaction_misses_no_event() {
                     assert_eq!(event.revision, complete_through.next(), "an event is left out");
                     complete_through = event.revision;
                 }
-                assert_eq!(batch.complete_through, complete_through, "progress without its events");
+                assert_eq!(
+                    batch.complete_through_revision, complete_through,
+                    "progress without its events"
+                );
             }
             Err(WatchError::Compacted { after, floor }) => {
                 assert_eq!((after, floor), (complete_through, end));

@@ -25,7 +25,7 @@ async fn servers_of_one_version_share_a_cluster_and_later_versions_are_refused()
 
     let expect = Expect::At(entry.mod_rev);
     let value = Bytes::from_static(b"2");
-    let put = Put { key: format_key.clone(), value, expect, ttl: None, shared_revision: None };
+    let put = Put { key: format_key.clone(), value, expect, ttl: None, key_group_revision: None };
     store.put(put).await.unwrap();
     let before = store.current_rev().await.unwrap();
     let refused = FormatError::Newer { key: format_key, version: 2 };

@@ -26,7 +26,10 @@ async fn a_list_of_several_rounds_is_consistent() {
             let value = Bytes::from(vec![b'x'; bytes]);
             let key = key(&format!("{n:04}"));
             let expect = Expect::Absent;
-            store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap()
+            store
+                .put(Put { key, value, expect, ttl: None, key_group_revision: None })
+                .await
+                .unwrap()
         });
     }
     writers.join_all().await;

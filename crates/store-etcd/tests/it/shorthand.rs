@@ -19,7 +19,7 @@ pub(crate) fn things() -> Prefix {
 
 pub(crate) fn put(name: &str, text: &str, expect: Expect) -> Put {
     let value = Bytes::copy_from_slice(text.as_bytes());
-    Put { key: key(name), value, expect, ttl: None, shared_revision: None }
+    Put { key: key(name), value, expect, ttl: None, key_group_revision: None }
 }
 
 pub(crate) async fn create(store: &EtcdStore, name: &str, text: &str) -> Revision {
@@ -44,8 +44,8 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
             assert!(event.revision > last, "{} comes after {last}", event.revision);
             told.push(event);
         }
-        assert!(batch.complete_through >= complete_through);
-        complete_through = batch.complete_through;
+        assert!(batch.complete_through_revision >= complete_through);
+        complete_through = batch.complete_through_revision;
     }
     told
 }

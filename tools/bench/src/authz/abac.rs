@@ -53,7 +53,7 @@ pub(crate) fn run(
         rows.push(comparison.run(
             &pool,
             effort,
-            |attributes| policies.authorize(attributes, Recorder::disabled()),
+            |attributes| policies.authorize(attributes, Recorder::disabled_recorder()),
             |attributes| reference.authorize(attributes),
         ));
         files.ask("abac", &comparison.name(), &[&folder], &pool)?;
@@ -87,7 +87,7 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
-        |attributes| policies.authorize(attributes, Recorder::disabled()),
+        |attributes| policies.authorize(attributes, Recorder::disabled_recorder()),
         |attributes| reference.authorize(attributes),
     );
     Ok(agreement)
@@ -96,7 +96,7 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
 /// Parses the lines as the server does.
 fn read(lines: &[Value]) -> anyhow::Result<Vec<Policy>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let source = Source { name: "policy.jsonl", bytes: text.as_bytes() };
+    let source = Source { name: "policy.jsonl", file_bytes: text.as_bytes() };
     let loaded = load_policies(&source, &PolicyLoadOptions::default())
         .map_err(|error| anyhow!("{error}"))?;
     Ok(loaded.policy_snapshot.policies().to_vec())
@@ -125,7 +125,7 @@ fn pool(
         random,
         |random, user, is_allowed| requests.propose(random, user, is_allowed),
         |attributes| {
-            crate::authz::is_allowed(&policies.authorize(attributes, Recorder::disabled()))
+            crate::authz::is_allowed(&policies.authorize(attributes, Recorder::disabled_recorder()))
         },
     )
 }

@@ -91,7 +91,7 @@ fn superusers(
 
 /// Polls the future once, because built-in authorizers never wait.
 fn decide(chain: &Chain, attributes: &Attributes<'_>) -> Decision {
-    let mut answer = std::pin::pin!(chain.authorize(attributes, Recorder::disabled()));
+    let mut answer = std::pin::pin!(chain.authorize(attributes, Recorder::disabled_recorder()));
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome.decision,
         Poll::Pending => Decision::default(),

@@ -54,7 +54,9 @@ impl Cluster {
             &mut Random::new(1),
             |random, user, is_allowed| requests.propose(random, user, is_allowed),
             |attributes| {
-                crate::authz::is_allowed(&self.policy.authorize(attributes, Recorder::disabled()))
+                crate::authz::is_allowed(
+                    &self.policy.authorize(attributes, Recorder::disabled_recorder()),
+                )
             },
         )
     }
@@ -73,7 +75,7 @@ impl Cluster {
         let row = comparison.run(
             &pool,
             effort,
-            |attributes| self.policy.authorize(attributes, Recorder::disabled()),
+            |attributes| self.policy.authorize(attributes, Recorder::disabled_recorder()),
             |attributes| self.reference.authorize(attributes),
         );
         files.ask("node", &comparison.name(), &[FOLDER], &pool)?;

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use https_server::{
-    Body, BodyPace, BodySender, Connection, Limits, Listener, OperatorFiles, PkiOptions,
+    Body, BodySender, Connection, Limits, Listener, MinimumBodyRate, OperatorFiles, PkiOptions,
     ReloadingCertificate, ServerNames, Shutdown, collect_body,
 };
 use hyper::body::Incoming;
@@ -92,7 +92,7 @@ impl Answers {
         let (head, mut body) = request.into_parts();
         let path = head.uri.path();
         // The body is read as a server must read it; a body that breaks off gets the same answer.
-        let _ = collect_body(&mut body, BODY_BYTES_MAX, BodyPace::default()).await;
+        let _ = collect_body(&mut body, BODY_BYTES_MAX, MinimumBodyRate::default()).await;
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch="));
         let (status, body) = match self.events.get(path) {
             Some(_) if is_watch => {

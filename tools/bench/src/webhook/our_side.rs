@@ -141,7 +141,8 @@ type Answer = (u64, bool);
 
 async fn ask(webhook: &Webhook, review_request: &ReviewRequest) -> Answer {
     let start = Instant::now();
-    let answered = webhook.authorize(&review_request.attributes(), Recorder::disabled()).await;
+    let answered =
+        webhook.authorize(&review_request.attributes(), Recorder::disabled_recorder()).await;
     (nanoseconds(start.elapsed()), answered.decision.verdict == review_request.want)
 }
 
@@ -171,7 +172,7 @@ fn time_cached_answers(webhook: &Webhook, requests: &[ReviewRequest]) -> Measure
             let attributes = review_request.attributes();
             let start = Instant::now();
             let verdict =
-                poll_once(webhook.authorize(black_box(&attributes), Recorder::disabled()))
+                poll_once(webhook.authorize(black_box(&attributes), Recorder::disabled_recorder()))
                     .map(|answered| answered.decision.verdict);
             let ns = nanoseconds(start.elapsed());
             *least = ns.saturating_sub(clock_ns).min(*least);
@@ -181,7 +182,7 @@ fn time_cached_answers(webhook: &Webhook, requests: &[ReviewRequest]) -> Measure
     let total = start.elapsed();
     let allocated = requests.iter().map(|review_request| {
         let attributes = review_request.attributes();
-        let ask = || drop(poll_once(webhook.authorize(&attributes, Recorder::disabled())));
+        let ask = || drop(poll_once(webhook.authorize(&attributes, Recorder::disabled_recorder())));
         allocated_bytes(ask)
     });
     let allocated = allocated.max().unwrap_or_default();

@@ -83,7 +83,7 @@ fn with_faults(errors: Vec<Value>, answer: &AnswerPair) -> Value {
         };
     }
     let messages: Vec<&str> = errors.iter().filter_map(|fault| fault["message"].as_str()).collect();
-    json!({"result": "invalid", "error": field_errors::aggregate(&messages), "errors": errors})
+    json!({"result": "invalid", "error": field_errors::aggregate_messages(&messages), "errors": errors})
 }
 
 #[cfg(test)]

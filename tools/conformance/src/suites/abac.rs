@@ -44,7 +44,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 
 /// Our answer to the checks of a vector with this policy file.
 pub(crate) fn answer_for_policy(policy: &str, vector: &Vector) -> Result<Value, UnusableVector> {
-    let source = Source { name: FILE, bytes: policy.as_bytes() };
+    let source = Source { name: FILE, file_bytes: policy.as_bytes() };
     match load_policies(&source, &PolicyLoadOptions::default()) {
         Err(error) => Ok(load_error_to_json(&error, policy)),
         Ok(loaded) => {
@@ -95,7 +95,8 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
 
 fn decide_check(loaded: &LoadedPolicies, check: &Value) -> Result<Value, UnusableVector> {
     let recorded = RecordedAttributes::read(&check["attributes"])?;
-    let decision = loaded.policy_snapshot.authorize(&recorded.attributes(), Recorder::disabled());
+    let decision =
+        loaded.policy_snapshot.authorize(&recorded.attributes(), Recorder::disabled_recorder());
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 

@@ -40,7 +40,8 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
             let wait_ms = step["waitMillis"].as_u64().unwrap_or_default().min(WAIT_MS_MAX);
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             let recorded = RecordedAttributes::read(&step["attributes"])?;
-            let outcome = chain.authorize(&recorded.attributes(), Recorder::disabled()).await;
+            let outcome =
+                chain.authorize(&recorded.attributes(), Recorder::disabled_recorder()).await;
             let expected = &step["expect"];
             want.push(calls::with_body_texts(expected));
             got.push(step_to_json(&outcome.decision, expected, webhooks.take_calls()));

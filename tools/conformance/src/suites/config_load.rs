@@ -51,7 +51,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
 /// Loads as a delegated server does. The main server also refuses `InClusterConfig`, while Kubernetes' validation
 /// accepts it and the process fails later.
 pub(super) fn load(text: &str) -> LoadedConfiguration {
-    let source = Source { name: "config", bytes: text.as_bytes() };
+    let source = Source { name: "config", file_bytes: text.as_bytes() };
     let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
     authorization_config::load_configuration(&source, &options)
 }

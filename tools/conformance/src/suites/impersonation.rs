@@ -9,7 +9,7 @@ use authn::{Impersonator, strip_impersonation_headers};
 use authz::{Attributes, Authorizer, Recorder, RequestInfo};
 use authz_rbac::Snapshot;
 use http::HeaderMap;
-use manifests::rbac::{RbacObject, decode};
+use manifests::rbac::{RbacObject, decode_object};
 use serde_json::{Value, json};
 use server::IntoStatus;
 
@@ -122,7 +122,7 @@ fn snapshot_with_rules(user: &str, rules: &Value) -> Result<Snapshot, UnusableVe
     });
     let mut snapshot = Snapshot::default();
     for object in [role, binding] {
-        let manifest = decode(&object).map_err(UnusableVector::new)?;
+        let manifest = decode_object(&object).map_err(UnusableVector::new)?;
         match manifest.into_object_unvalidated().map_err(UnusableVector::new)? {
             RbacObject::Role(role) => snapshot.put_role(role),
             RbacObject::Binding(binding) => snapshot.put_binding(binding),

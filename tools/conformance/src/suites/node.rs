@@ -34,7 +34,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     let (mut want, mut got) = (Vec::new(), Vec::new());
     for check in vector.list("checks")? {
         let recorded = RecordedAttributes::read(&check["attributes"])?;
-        let decision = policy.authorize(&recorded.attributes(), Recorder::disabled());
+        let decision = policy.authorize(&recorded.attributes(), Recorder::disabled_recorder());
         want.push(json!({ "decision": check["decision"], "reason": check["reason"] }));
         got.push(
             json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }),

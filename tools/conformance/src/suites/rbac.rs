@@ -5,8 +5,8 @@
 //! are sorted before they are compared.
 
 use authz::{Namespace, Recorder, Rules};
-use authz_rbac::{ExtrasPolicy, Snapshot, reconcile_bootstrap_policy};
-use manifests::rbac::{RbacObject, bootstrap_policy, decode, encode_subject};
+use authz_rbac::{ReconcileExtrasPolicy, Snapshot, reconcile_bootstrap_policy};
+use manifests::rbac::{RbacObject, bootstrap_policy, decode_object, encode_subject};
 use serde_json::{Value, json};
 
 use super::AnswerPair;
@@ -22,7 +22,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
 pub(super) fn answer_with_default_policy(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
     let policy = bootstrap_policy().map_err(UnusableVector::new)?;
     let mut snapshot = Snapshot::default();
-    reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
+    reconcile_bootstrap_policy(&mut snapshot, &policy, ReconcileExtrasPolicy::Keep);
     answer_with_snapshot(snapshot, vector)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn put_objects(
     objects: &[Value],
 ) -> Result<(), UnusableVector> {
     for object in objects {
-        let manifest = decode(object).map_err(UnusableVector::new)?;
+        let manifest = decode_object(object).map_err(UnusableVector::new)?;
         match manifest.into_object_unvalidated().map_err(UnusableVector::new)? {
             RbacObject::Role(role) => snapshot.put_role(role),
             RbacObject::Binding(binding) => snapshot.put_binding(binding),
@@ -84,7 +84,7 @@ fn list<'v>(vector: &'v Vector, key: &str) -> &'v [Value] {
 /// The recorded decision on a check, and ours.
 fn decide_check(snapshot: &Snapshot, check: &Value) -> Result<(Value, Value), UnusableVector> {
     let recorded = RecordedAttributes::read(&check["attributes"])?;
-    let decision = snapshot.authorize(&recorded.attributes(), Recorder::disabled());
+    let decision = snapshot.authorize(&recorded.attributes(), Recorder::disabled_recorder());
     let (recorded, own) =
         (check["reason"].as_str().unwrap_or_default(), decision.reason.to_string());
     let others = check["alsoAcceptableReasons"].as_array().into_iter().flatten();
@@ -147,7 +147,7 @@ fn who_can(snapshot: &Snapshot, question: &Value) -> Result<Value, UnusableVecto
     Ok(json!({
         "attributes": question["attributes"],
         "subjects": subjects.map_err(UnusableVector::new)?,
-        "error": field_errors::aggregate(&errors),
+        "error": field_errors::aggregate_messages(&errors),
     }))
 }
 

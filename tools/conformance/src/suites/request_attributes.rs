@@ -29,7 +29,7 @@ pub(crate) fn answer_for_request_line(method: &str, target: &str) -> Value {
         Err(RequestError::Malformed(error)) => json!({ "httpError": error.to_string() }),
         Err(RequestError::Unclassified(error)) => json!({
             "requestInfoError": error.to_string(),
-            "requestInfo": request_info(&error.partial_info),
+            "requestInfo": request_info(&error.partial_request_info),
         }),
     }
 }
@@ -48,7 +48,7 @@ fn request_info(info: &RequestInfo) -> Value {
         "resource": resource.resource,
         "subresource": resource.subresource,
         "name": resource.name,
-        "parts": resource.path_segments().collect::<Vec<_>>(),
+        "parts": resource.path_segments_from_resource().collect::<Vec<_>>(),
         "fieldSelector": resource.raw_field_selector,
         "labelSelector": resource.raw_label_selector,
     })
@@ -79,7 +79,7 @@ pub(super) fn attributes(attributes: &Attributes<'_>) -> Value {
 fn field_requirement(requirement: &FieldRequirement) -> Value {
     json!({
         "field": requirement.field,
-        "operator": requirement.operator.symbol(),
+        "operator": requirement.operator.operator_symbol(),
         "value": requirement.value,
     })
 }

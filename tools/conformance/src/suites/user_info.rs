@@ -45,7 +45,7 @@ fn read_front_proxy_user(config: &Value, mut headers: HeaderMap) -> Result<Value
     };
     let found = proxy.user(&headers).map_err(UnusableVector::new)?;
     if found.is_some() {
-        proxy.strip_headers(&mut headers);
+        proxy.strip_identity_headers(&mut headers);
     }
     let remaining: BTreeSet<String> =
         headers.keys().map(|name| canonical_header_name(name.as_str())).collect();

@@ -27,16 +27,16 @@ impl fmt::Display for LabelToken<'_> {
 /// Kubernetes' lexer treats NUL as the end mark. So NUL ends the selector where a token could begin, and the lexer
 /// skips a NUL that directly follows a token.
 pub(super) struct LabelLexer<'a> {
-    remaining_selector: &'a str,
+    remaining_selector_text: &'a str,
     peeked_token: Option<LabelToken<'a>>,
 }
 
 impl<'a> LabelLexer<'a> {
     pub(super) fn new(selector: &'a str) -> Self {
-        Self { remaining_selector: selector, peeked_token: None }
+        Self { remaining_selector_text: selector, peeked_token: None }
     }
 
-    pub(super) fn peek(&mut self) -> LabelToken<'a> {
+    pub(super) fn peek_token(&mut self) -> LabelToken<'a> {
         let token = self.peeked_token.unwrap_or_else(|| self.scan_token());
         self.peeked_token = Some(token);
         token
@@ -47,10 +47,10 @@ impl<'a> LabelLexer<'a> {
     }
 
     fn scan_token(&mut self) -> LabelToken<'a> {
-        let text = self.remaining_selector.trim_start_matches(is_blank);
+        let text = self.remaining_selector_text.trim_start_matches(is_blank);
         let (token, n_bytes) = match text.as_bytes() {
             [] | [b'\0', ..] => {
-                self.remaining_selector = "";
+                self.remaining_selector_text = "";
                 return LabelToken::End;
             }
             [b'=', b'=', ..] => (LabelToken::Symbol("=="), 2),
@@ -63,12 +63,12 @@ impl<'a> LabelLexer<'a> {
             [b'<', ..] => (LabelToken::Symbol("<"), 1),
             [b'>', ..] => (LabelToken::Symbol(">"), 1),
             _ => {
-                let end = text.find(ends_word).unwrap_or(text.len());
+                let end = text.find(is_word_delimiter).unwrap_or(text.len());
                 (LabelToken::Word(&text[..end]), end)
             }
         };
         let rest = &text[n_bytes..];
-        self.remaining_selector = rest.strip_prefix('\0').unwrap_or(rest);
+        self.remaining_selector_text = rest.strip_prefix('\0').unwrap_or(rest);
         token
     }
 }
@@ -77,6 +77,6 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
 
-fn ends_word(c: char) -> bool {
+fn is_word_delimiter(c: char) -> bool {
     is_blank(c) || matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<' | '\0')
 }

@@ -13,7 +13,8 @@ fn functions() -> FunctionRegistry {
 fn call<'a>(functions: &FunctionRegistry, name: &str, arguments: &[Value<'a>]) -> EvalResult<'a> {
     let receiver = arguments[0].type_name();
     let overloads = &functions.get(name).unwrap().overloads;
-    let overload = overloads.iter().find(|overload| overload.params[0].to_string() == receiver);
+    let overload =
+        overloads.iter().find(|overload| overload.param_types[0].to_string() == receiver);
     (overload.unwrap().implementation)(arguments)
 }
 
@@ -44,15 +45,15 @@ fn functions_refuse_receivers_of_other_types() {
     let refusal = EvalError::no_such_overload();
     for (name, function) in functions().iter() {
         for overload in &function.overloads {
-            let arguments = vec![Value::Null; overload.params.len()];
+            let arguments = vec![Value::Null; overload.param_types.len()];
             let outcome = (overload.implementation)(&arguments);
             assert_eq!(outcome.unwrap_err(), refusal, "{name} of null");
             // A receiver of another type of this library.
-            let other = match overload.params[0] {
+            let other = match overload.param_types[0] {
                 AUTHORIZER => AuthorizationValue::Decision(AuthorizerDecision::default()).into(),
                 _ => authorizer(),
             };
-            let mut arguments = vec![Value::borrowed_string("x"); overload.params.len()];
+            let mut arguments = vec![Value::borrowed_string("x"); overload.param_types.len()];
             arguments[0] = other;
             let outcome = (overload.implementation)(&arguments);
             assert_eq!(outcome.unwrap_err(), refusal, "{name} of another");

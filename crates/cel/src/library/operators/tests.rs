@@ -136,7 +136,7 @@ fn overloads_keep_their_order() {
     for name in ["_<_", "_<=_", "_>_", "_>=_"] {
         let function = functions.get(name).unwrap();
         for overload in &function.overloads {
-            let types: Vec<_> = overload.params.iter().map(operand_name).collect();
+            let types: Vec<_> = overload.param_types.iter().map(operand_name).collect();
             let expected = if types[0] == types[1] {
                 types[0].clone()
             } else {

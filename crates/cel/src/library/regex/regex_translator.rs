@@ -113,9 +113,9 @@ pub(super) fn translate_regex(pattern: &str) -> Result<TranslatedRegex, RegexSyn
 #[derive(Debug, Clone, Copy, Default)]
 struct RegexFlags {
     is_case_insensitive: bool,
-    multi_line: bool,
-    dot_matches_newline: bool,
-    swap_greediness: bool,
+    is_multi_line: bool,
+    does_dot_match_newline: bool,
+    is_greediness_swapped: bool,
 }
 
 /// An open group, or the whole expression.
@@ -143,7 +143,7 @@ impl OpenRegexGroup {
         Self { regex_alternatives: Vec::new(), items: Vec::new(), flags_after_group, is_capturing }
     }
 
-    /// Ends the current alternative.
+    /// Ends the current alternative of the group at a `|`.
     fn end_alternative(&mut self) {
         let items = std::mem::take(&mut self.items);
         self.regex_alternatives.push(RegexPiece::join_regex_pieces(
@@ -180,7 +180,7 @@ impl<'p> RegexTranslator<'p> {
     /// Translates the pattern into `current`, which is always the innermost open group.
     fn translate_pattern(&mut self, current: &mut OpenRegexGroup) -> Result<(), RegexSyntaxError> {
         let mut rest = self.pattern;
-        // The pattern from the repetition operator just before `rest` on.
+        // The part of the pattern that begins with the repetition operator before `rest`.
         let mut previous: Option<&'p str> = None;
         while let Some(c) = rest.chars().next() {
             let after = rest.get(c.len_utf8()..).unwrap_or_default();
@@ -239,11 +239,11 @@ impl<'p> RegexTranslator<'p> {
 
     fn translate_anchor_or_dot(&self, c: char) -> RegexPiece {
         RegexPiece::new_regex_atom(match (c, self.regex_flags) {
-            ('^', RegexFlags { multi_line: true, .. }) => "(?m:^)",
+            ('^', RegexFlags { is_multi_line: true, .. }) => "(?m:^)",
             ('^', _) => r"\A",
-            ('$', RegexFlags { multi_line: true, .. }) => "(?m:$)",
+            ('$', RegexFlags { is_multi_line: true, .. }) => "(?m:$)",
             ('$', _) => r"\z",
-            (_, RegexFlags { dot_matches_newline: true, .. }) => "(?s:.)",
+            (_, RegexFlags { does_dot_match_newline: true, .. }) => "(?s:.)",
             _ => ".",
         })
     }
@@ -319,9 +319,9 @@ impl<'p> RegexTranslator<'p> {
         while let Some(c) = chars.next() {
             match c {
                 'i' => flags.is_case_insensitive = value,
-                'm' => flags.multi_line = value,
-                's' => flags.dot_matches_newline = value,
-                'U' => flags.swap_greediness = value,
+                'm' => flags.is_multi_line = value,
+                's' => flags.does_dot_match_newline = value,
+                'U' => flags.is_greediness_swapped = value,
                 '-' if value => {
                     value = false;
                     saw_flag = false;
@@ -391,7 +391,7 @@ impl<'p> RegexTranslator<'p> {
         };
         let (height, size) = (item.tree_height + 1, repeat.size(item.size));
         let n_atom_copies = repeat.multiply_atom_copies(item.n_atom_copies);
-        let lazy = if other_greed != self.regex_flags.swap_greediness { "?" } else { "" };
+        let lazy = if other_greed != self.regex_flags.is_greediness_swapped { "?" } else { "" };
         let text = format!("{}{repeat}{lazy}", item.into_grouped_text());
         let piece = RegexPiece {
             regex_text: text,

@@ -84,11 +84,11 @@ impl Parser<'_> {
 
     fn take_operator(
         &mut self,
-        function: &'static str,
+        operator_function: &'static str,
         left_operand: ParsedOperand,
     ) -> Result<PendingOperator, ParseAborted> {
         let operator_offset = self.tokens.take_token()?.source_offset;
-        Ok(PendingOperator { function, operator_offset, left_operand })
+        Ok(PendingOperator { operator_function, operator_offset, left_operand })
     }
 
     fn complete_pending_operator(
@@ -97,7 +97,7 @@ impl Parser<'_> {
         right: ParsedOperand,
     ) -> ParsedOperand {
         let Some(PendingOperator {
-            function,
+            operator_function: function,
             operator_offset: operator,
             left_operand: ParsedOperand { start, syntax_id: left },
         }) = waiting
@@ -219,7 +219,7 @@ struct ParsedOperand {
 
 /// An operator that waits for its right operand.
 struct PendingOperator {
-    function: &'static str,
+    operator_function: &'static str,
     operator_offset: u32,
     left_operand: ParsedOperand,
 }

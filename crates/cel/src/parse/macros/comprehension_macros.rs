@@ -15,7 +15,7 @@ const ACCUMULATOR: &str = "@result";
 const LEGACY_ACCUMULATOR: &str = "__result__";
 
 /// The range of a comprehension and the names of its variables.
-pub(super) struct RangeAndVariables {
+pub(super) struct ComprehensionRangeAndVariables {
     range_node: NodeId,
     first_loop_variable: Arc<str>,
     /// The second of two variables: the element or value. The first one is then the index or key.
@@ -42,7 +42,7 @@ impl MacroExpander<'_, '_> {
 
     fn expand_all_quantifier(
         &mut self,
-        range: RangeAndVariables,
+        range: ComprehensionRangeAndVariables,
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Bool(true))?;
@@ -56,7 +56,7 @@ impl MacroExpander<'_, '_> {
 
     fn expand_exists(
         &mut self,
-        range: RangeAndVariables,
+        range: ComprehensionRangeAndVariables,
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Bool(false))?;
@@ -71,7 +71,7 @@ impl MacroExpander<'_, '_> {
 
     fn expand_exists_one(
         &mut self,
-        range: RangeAndVariables,
+        range: ComprehensionRangeAndVariables,
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Int(0))?;
@@ -138,7 +138,7 @@ impl MacroExpander<'_, '_> {
     /// Adds a comprehension that collects transformed elements in a list.
     fn expand_list_comprehension(
         &mut self,
-        range: RangeAndVariables,
+        range: ComprehensionRangeAndVariables,
         filter: Option<NodeId>,
         transform: NodeId,
     ) -> Result<NodeId, ParseAborted> {
@@ -152,7 +152,7 @@ impl MacroExpander<'_, '_> {
     /// Adds a comprehension that visits all elements and returns its accumulator.
     fn push_exhaustive_comprehension(
         &mut self,
-        range: RangeAndVariables,
+        range: ComprehensionRangeAndVariables,
         init: NodeId,
         filter: Option<NodeId>,
         more: NodeId,
@@ -182,7 +182,7 @@ impl MacroExpander<'_, '_> {
 
     fn push_comprehension(
         &mut self,
-        range: RangeAndVariables,
+        range: ComprehensionRangeAndVariables,
         accu_init: NodeId,
         loop_condition: NodeId,
         loop_step: NodeId,
@@ -207,7 +207,7 @@ impl MacroExpander<'_, '_> {
         range: NodeId,
         variables: &[NodeId],
         not_a_name: &str,
-    ) -> Result<RangeAndVariables, ExpansionError> {
+    ) -> Result<ComprehensionRangeAndVariables, ExpansionError> {
         let mut names: Vec<Arc<str>> = Vec::with_capacity(variables.len());
         for &variable in variables {
             names.push(
@@ -230,7 +230,7 @@ impl MacroExpander<'_, '_> {
         }
         let mut names = names.into_iter();
         let variable = names.next().unwrap_or_default();
-        Ok(RangeAndVariables {
+        Ok(ComprehensionRangeAndVariables {
             range_node: range,
             first_loop_variable: variable,
             second_loop_variable: names.next(),

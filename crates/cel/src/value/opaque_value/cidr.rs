@@ -41,7 +41,7 @@ impl Cidr {
     }
 
     /// The same network with all bits after the prefix cleared.
-    pub fn masked(&self) -> Self {
+    pub fn masked_network(&self) -> Self {
         Self {
             address: mask_address(self.address, self.prefix_bits),
             prefix_bits: self.prefix_bits,
@@ -100,7 +100,7 @@ pub enum CidrFault {
     BitsOutOfRange,
 }
 
-/// Writes `address/bits` like Go.
+/// Writes the network as Go does: `address/bits`.
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix_bits)
@@ -163,7 +163,7 @@ mod tests {
             ("ff::/0", "ff::/0", "::/0"),
         ] {
             assert_eq!(cidr(text).to_string(), written);
-            assert_eq!(cidr(text).masked().to_string(), masked);
+            assert_eq!(cidr(text).masked_network().to_string(), masked);
         }
     }
 

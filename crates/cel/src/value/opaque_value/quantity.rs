@@ -35,7 +35,7 @@ const DECIMAL_PLACES_MAX: u8 = 9;
 /// is false for every long form. Texts and sums get the same representation as in Kubernetes.
 #[derive(Debug, Clone)]
 pub struct Quantity {
-    amount: QuantityAmount,
+    quantity_amount: QuantityAmount,
     /// Whether the value is the result of arithmetic. Kubernetes' `==` does not accept such a value
     /// as its right operand.
     is_arithmetic_result: bool,
@@ -63,12 +63,15 @@ impl Quantity {
             Some(amount) => amount,
             None => QuantityAmount::Decimal(parse_decimal_amount(&parts, suffix)?),
         };
-        Ok(Self { amount, is_arithmetic_result: false })
+        Ok(Self { quantity_amount: amount, is_arithmetic_result: false })
     }
 
     /// Returns a quantity of a whole amount.
     pub fn from_int(value: i64) -> Self {
-        Self { amount: QuantityAmount::Int { value, scale: 0 }, is_arithmetic_result: false }
+        Self {
+            quantity_amount: QuantityAmount::Int { value, scale: 0 },
+            is_arithmetic_result: false,
+        }
     }
 
     /// Reports whether [`Quantity::add`] or [`Quantity::subtract`] made the value.
@@ -78,7 +81,7 @@ impl Quantity {
 
     /// The sign: -1, 0 or 1.
     pub fn signum(&self) -> i64 {
-        match &self.amount {
+        match &self.quantity_amount {
             QuantityAmount::Int { value, .. } => value.signum(),
             QuantityAmount::Decimal(number) => number.signum(),
         }
@@ -88,9 +91,9 @@ impl Quantity {
     /// Kubernetes, comparing a short form with a long one turns it into a long form, which is not
     /// an integer.
     pub fn compare(&self, other: &Self) -> Ordering {
-        match (self.amount.as_int_and_scale(), other.amount.as_int_and_scale()) {
+        match (self.quantity_amount.as_int_and_scale(), other.quantity_amount.as_int_and_scale()) {
             (Some((a, m)), Some((b, n))) if m == n => a.cmp(&b),
-            _ => self.amount.to_decimal().cmp(&other.amount.to_decimal()),
+            _ => self.quantity_amount.to_decimal().cmp(&other.quantity_amount.to_decimal()),
         }
     }
 
@@ -99,10 +102,11 @@ impl Quantity {
     /// # Errors
     /// The sum has more than 1000 digits.
     pub fn add(&self, other: &Self) -> Result<Self, QuantityError> {
-        let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
+        let short =
+            self.quantity_amount.as_int_and_scale().zip(other.quantity_amount.as_int_and_scale());
         match short.and_then(|(a, b)| add_scaled_ints(a, b)) {
-            Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
-            None => self.add_decimal(&other.amount.to_decimal()),
+            Some(amount) => Ok(Self { quantity_amount: amount, is_arithmetic_result: true }),
+            None => self.add_decimal(&other.quantity_amount.to_decimal()),
         }
     }
 
@@ -111,24 +115,29 @@ impl Quantity {
     /// # Errors
     /// The difference has more than 1000 digits.
     pub fn subtract(&self, other: &Self) -> Result<Self, QuantityError> {
-        let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
+        let short =
+            self.quantity_amount.as_int_and_scale().zip(other.quantity_amount.as_int_and_scale());
         // As in Kubernetes, the negation of the smallest integer overflows to the same integer.
         match short
             .and_then(|(a, (value, scale))| add_scaled_ints(a, (value.wrapping_neg(), scale)))
         {
-            Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
-            None => self.add_decimal(&other.amount.to_decimal().negate()),
+            Some(amount) => Ok(Self { quantity_amount: amount, is_arithmetic_result: true }),
+            None => self.add_decimal(&other.quantity_amount.to_decimal().negate()),
         }
     }
 
     fn add_decimal(&self, other: &Decimal) -> Result<Self, QuantityError> {
-        let sum = self.amount.to_decimal().checked_add(other).ok_or(QuantityError::SumTooLong)?;
-        Ok(Self { amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
+        let sum = self
+            .quantity_amount
+            .to_decimal()
+            .checked_add(other)
+            .ok_or(QuantityError::SumTooLong)?;
+        Ok(Self { quantity_amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
     }
 
     /// The amount as an integer, if the quantity is an integer in its short form. `1.0` is not.
     pub fn as_int(&self) -> Option<i64> {
-        match self.amount {
+        match self.quantity_amount {
             QuantityAmount::Int { value, scale } => {
                 u32::try_from(scale).ok().and_then(|n| scale_int(value, n))
             }
@@ -140,7 +149,7 @@ impl Quantity {
     /// with the power of ten. An amount above the range is infinite, and a zero with a large
     /// exponent is NaN.
     pub fn to_approximate_float(&self) -> f64 {
-        let (number, exponent) = match &self.amount {
+        let (number, exponent) = match &self.quantity_amount {
             QuantityAmount::Int { value, scale } => (*value as f64, i64::from(*scale)),
             QuantityAmount::Decimal(number) => {
                 let (number, places) = number.to_float_and_places();
@@ -243,7 +252,7 @@ fn split_leading_bytes(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
 #[derive(Clone, Copy)]
 enum QuantitySuffix {
     PowerOfTen(i32),
-    /// From 10 to 60.
+    /// The exponent of two that the suffix multiplies by: from 10 for `Ki` to 60 for `Ei`.
     PowerOfTwo(u32),
 }
 

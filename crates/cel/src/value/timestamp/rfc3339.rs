@@ -36,7 +36,7 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let mut rest = TimestampCursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.read_timestamp().ok_or(TimestampError::Malformed)?;
-        Self { unix_seconds: seconds, nanos, utc_offset_seconds: offset }
+        Self { unix_seconds: seconds, nanos_of_second: nanos, utc_offset_seconds: offset }
             .check_timestamp_range()
             .ok_or(TimestampError::OutOfRange)
     }
@@ -154,8 +154,8 @@ impl fmt::Display for Timestamp {
         }
         let year = year.unsigned_abs();
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        if self.nanos != 0 {
-            let digits = format!("{:09}", self.nanos);
+        if self.nanos_of_second != 0 {
+            let digits = format!("{:09}", self.nanos_of_second);
             write!(f, ".{}", digits.trim_end_matches('0'))?;
         }
         if self.utc_offset_seconds == 0 {

@@ -118,9 +118,9 @@ proptest! {
     ) {
         // An offset of 25 hours is written as `25:00`, but only `24:60` can be parsed.
         let offset = (minutes % 1_500) * 60;
-        let time = Timestamp { unix_seconds: seconds, nanos, utc_offset_seconds: offset };
+        let time = Timestamp { unix_seconds: seconds, nanos_of_second: nanos, utc_offset_seconds: offset };
         let again: Timestamp = time.to_string().parse().unwrap();
-        prop_assert_eq!((again.unix_seconds, again.nanos, again.utc_offset_seconds), (seconds, nanos, offset));
+        prop_assert_eq!((again.unix_seconds, again.nanos_of_second, again.utc_offset_seconds), (seconds, nanos, offset));
     }
 
     #[test]

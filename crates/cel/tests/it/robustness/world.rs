@@ -145,7 +145,7 @@ impl MapSource for Extra {
         self.0.get(key).map(|texts| Value::List(List::Strings(texts)))
     }
 
-    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+    fn map_entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
         let entries = self.0.iter();
         Box::new(entries.map(|(key, texts)| (key.as_str(), Value::List(List::Strings(texts)))))
     }

@@ -145,7 +145,7 @@ impl<'a> AdmissionWrite<'a> {
         }
     }
 
-    pub(super) fn attributes(&self) -> Attributes<'_> {
+    pub(super) fn to_attributes(&self) -> Attributes<'_> {
         Attributes {
             operation: self.write_options.operation,
             kind: self.kind.as_borrowed(),

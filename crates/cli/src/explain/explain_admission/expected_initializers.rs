@@ -56,7 +56,7 @@ pub(super) fn determine_expected_initializers<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
 ) -> ExpectedInitializers<'a> {
-    let attributes = write.attributes();
+    let attributes = write.to_attributes();
     let options = InitializerOptions::default();
     if write.pre_admission_rejection.is_some() {
         return ExpectedInitializers::None;
@@ -66,7 +66,7 @@ pub(super) fn determine_expected_initializers<'a>(
             match decide_initializers_on_create(&options, &attributes, &cluster.admission_snapshot)
             {
                 InitializersOnCreate::Initialized => ExpectedInitializers::None,
-                InitializersOnCreate::Assign(list) => expect_pending_initializers(
+                InitializersOnCreate::Assign(list) => to_expected_initializers(
                     cluster,
                     list.ordered_entries,
                     InitializersOrigin::Configuration,
@@ -74,8 +74,8 @@ pub(super) fn determine_expected_initializers<'a>(
                 InitializersOnCreate::AssignUnlessPermitted(list) => {
                     let own = Initializers::default();
                     let errors = field_errors::FieldErrors::new();
-                    match expect_written_initializers(cluster, write, own, &errors) {
-                        ExpectedInitializers::Refused(_) => expect_pending_initializers(
+                    match initializers_written_by_client(cluster, write, own, &errors) {
+                        ExpectedInitializers::Refused(_) => to_expected_initializers(
                             cluster,
                             list.ordered_entries,
                             InitializersOrigin::Configuration,
@@ -85,7 +85,7 @@ pub(super) fn determine_expected_initializers<'a>(
                 }
                 InitializersOnCreate::NeedsPermission(own) => {
                     let errors = own.validate_on_create(options.pending_initializers_max);
-                    expect_written_initializers(cluster, write, own, &errors)
+                    initializers_written_by_client(cluster, write, own, &errors)
                 }
             }
         }
@@ -93,9 +93,12 @@ pub(super) fn determine_expected_initializers<'a>(
             Ok(InitializersOnUpdate::NoInitializers | InitializersOnUpdate::KeepStored) => {
                 ExpectedInitializers::None
             }
-            Ok(InitializersOnUpdate::NeedsPermission(own)) => {
-                expect_written_initializers(cluster, write, own, &field_errors::FieldErrors::new())
-            }
+            Ok(InitializersOnUpdate::NeedsPermission(own)) => initializers_written_by_client(
+                cluster,
+                write,
+                own,
+                &field_errors::FieldErrors::new(),
+            ),
             Err(errors) => {
                 ExpectedInitializers::Refused(invalid_initializers_status(write, &errors))
             }
@@ -105,13 +108,13 @@ pub(super) fn determine_expected_initializers<'a>(
 }
 
 /// Returns the initializers that the client wrote, if the client has the permission `initialize`.
-fn expect_written_initializers<'a>(
+fn initializers_written_by_client<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
     own: Initializers,
     errors: &field_errors::FieldErrors,
 ) -> ExpectedInitializers<'a> {
-    let attributes = write.attributes();
+    let attributes = write.to_attributes();
     let asked = Attributes {
         user: attributes.user,
         verb: Verb::new("initialize"),
@@ -127,7 +130,8 @@ fn expect_written_initializers<'a>(
             label_selector: None,
         }),
     };
-    let decision = cluster.offline_authorizer.authorize(&asked, Recorder::disabled()).decision;
+    let decision =
+        cluster.offline_authorizer.authorize(&asked, Recorder::disabled_recorder()).decision;
     if is_webhook_not_called(decision.error.as_ref()) {
         let why = "metadata.initializers needs the permission `initialize`, and the authorizer \
                    would call a webhook";
@@ -145,17 +149,17 @@ fn expect_written_initializers<'a>(
     if !errors.is_empty() {
         return ExpectedInitializers::Refused(invalid_initializers_status(write, errors));
     }
-    expect_pending_initializers(cluster, own.pending_initializers, InitializersOrigin::Client)
+    to_expected_initializers(cluster, own.pending_initializers, InitializersOrigin::Client)
 }
 
 fn invalid_initializers_status(
     write: &AdmissionWrite<'_>,
     errors: &field_errors::FieldErrors,
 ) -> Status {
-    Status::invalid(&write.resource.group_kind(), write.attributes().name, errors)
+    Status::invalid(&write.resource.group_kind(), write.to_attributes().name, errors)
 }
 
-fn expect_pending_initializers(
+fn to_expected_initializers(
     cluster: &ManifestCluster,
     entries: Vec<PendingInitializer>,
     origin: InitializersOrigin,

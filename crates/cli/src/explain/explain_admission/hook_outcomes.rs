@@ -96,7 +96,7 @@ pub(super) fn explain_hooks<'a>(
 ) -> Vec<ExplainedHook<'a>> {
     let snapshot = &cluster.admission_snapshot;
     let mut all = Vec::new();
-    if write.pre_admission_rejection.is_some() || write.attributes().exemption().is_some() {
+    if write.pre_admission_rejection.is_some() || write.to_attributes().exemption().is_some() {
         return all;
     }
     for (phase, list) in [
@@ -149,7 +149,7 @@ fn explain_hook_list<'a>(
     decisions: &mut AuthorizerDecisions,
     all: &mut Vec<ExplainedHook<'a>>,
 ) {
-    let attributes = write.attributes();
+    let attributes = write.to_attributes();
     let mut matches = list.match_hooks(&attributes).into_iter().peekable();
     for (index, hook) in list.hooks().iter().enumerate() {
         let explained = match matches.next_if(|found| found.list_position == index) {
@@ -252,8 +252,10 @@ fn evaluate_match_conditions<'a>(
             }
             Err(question) => {
                 let asked = question.attributes(attributes.user);
-                let decision =
-                    cluster.offline_authorizer.authorize(&asked, Recorder::disabled()).decision;
+                let decision = cluster
+                    .offline_authorizer
+                    .authorize(&asked, Recorder::disabled_recorder())
+                    .decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
                     return Err(UndecidableConditions::AuthorizerWebhook);
                 }

@@ -45,10 +45,10 @@ pub(super) fn write_human_explanation(
 ) -> io::Result<()> {
     let style = TerminalStyle { is_coloured: colour };
     let heading = match explained.exit_code() {
-        Exit::Clean => style.with_terminal_code("1;32", "ADMITTED"),
-        Exit::Findings => style.with_terminal_code("1;31", "REFUSED"),
+        Exit::Clean => style.wrap_in_terminal_code("1;32", "ADMITTED"),
+        Exit::Findings => style.wrap_in_terminal_code("1;31", "REFUSED"),
         Exit::Undecided | Exit::Usage | Exit::Unreadable => {
-            style.with_terminal_code("1;33", "UNKNOWN")
+            style.wrap_in_terminal_code("1;33", "UNKNOWN")
         }
     };
     writeln!(
@@ -82,7 +82,7 @@ fn write_branch(
 
 /// Describes the write: `ana (dev) creates pods "web" in namespace "prod"`.
 fn describe_admission_write(explained: &ExplainedWrite<'_>) -> String {
-    let attributes = explained.write.attributes();
+    let attributes = explained.write.to_attributes();
     let user = describe_user(&explained.options.user);
     let verb = match attributes.operation {
         Operation::Create => "creates",
@@ -117,7 +117,7 @@ fn build_explanation_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<
             format!("rejected: {}", status.message),
         )];
     }
-    match explained.write.attributes().exemption() {
+    match explained.write.to_attributes().exemption() {
         Some(Exemption::Configuration) => {
             let text = "exempt: hooks and initializers never receive admission configurations, so that they can \
                         always be repaired";
@@ -137,7 +137,7 @@ fn build_explanation_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<
     ] {
         let hooks = explained.shown_hooks(phase, all);
         if !hooks.is_empty() {
-            let children = hooks.into_iter().map(explain_hook).collect();
+            let children = hooks.into_iter().map(build_hook_branch).collect();
             branches
                 .push(ExplanationBranch::new(VerdictMark::None, heading).with_children(children));
         }
@@ -164,12 +164,12 @@ fn build_initializers_branch(waiting: &ExpectedInitializers<'_>) -> Option<Expla
             let heading = "initializers, which act after the object is stored and before other \
                            clients see it";
             ExplanationBranch::new(VerdictMark::None, heading)
-                .with_children(all.iter().map(explain_initializer).collect())
+                .with_children(all.iter().map(build_initializer_branch).collect())
         }
     })
 }
 
-fn explain_initializer(awaited: &ExpectedInitializer<'_>) -> ExplanationBranch {
+fn build_initializer_branch(awaited: &ExpectedInitializer<'_>) -> ExplanationBranch {
     let name = &awaited.entry.name;
     let known = match awaited.configured_initializer {
         Some(own) => {
@@ -190,7 +190,7 @@ fn explain_initializer(awaited: &ExpectedInitializer<'_>) -> ExplanationBranch {
     ExplanationBranch::new(mark, format!("{name} ({known}): {when}"))
 }
 
-fn explain_hook(explained_hook: &ExplainedHook<'_>) -> ExplanationBranch {
+fn build_hook_branch(explained_hook: &ExplainedHook<'_>) -> ExplanationBranch {
     let ExplainedHook { hook, hook_outcome: outcome, .. } = explained_hook;
     let (mark, words) = match outcome {
         HookOutcome::Unmatched => (VerdictMark::NotAsked, "no rule matches".to_owned()),
@@ -222,7 +222,7 @@ fn explain_hook(explained_hook: &ExplainedHook<'_>) -> ExplanationBranch {
         }
         HookOutcome::Unmatched | HookOutcome::Skipped(_) | HookOutcome::NotReached => {}
     }
-    children.extend(explained_hook.conditions.iter().map(explain_condition));
+    children.extend(explained_hook.conditions.iter().map(build_condition_branch));
     ExplanationBranch::new(mark, text).with_children(children)
 }
 
@@ -298,7 +298,7 @@ fn describe_skip_reason(reason: &HookSkipReason) -> String {
     }
 }
 
-fn explain_condition(condition: &ExplainedCondition<'_>) -> ExplanationBranch {
+fn build_condition_branch(condition: &ExplainedCondition<'_>) -> ExplanationBranch {
     let ExplainedCondition { name, expression, explanation } = condition;
     match explanation {
         Err(error) => ExplanationBranch::new(
@@ -368,7 +368,7 @@ fn write_conclusion(
 ) -> io::Result<()> {
     if let Some(status) = explained.first_refusal() {
         let (code, message) = (status.code, replace_control_characters(&status.message));
-        return writeln!(out, "{} {code} {message}", style.with_terminal_code("1", "answer:"));
+        return writeln!(out, "{} {code} {message}", style.wrap_in_terminal_code("1", "answer:"));
     }
     let is_called = |own: &&ExplainedHook<'_>| own.hook_outcome == HookOutcome::Called;
     let n_called = explained.explained_hooks.iter().filter(is_called).count();

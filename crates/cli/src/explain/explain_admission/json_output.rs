@@ -34,37 +34,37 @@ pub(super) fn write_json_explanation(
         Exit::Undecided | Exit::Usage | Exit::Unreadable => "unknown",
     };
     map.insert("outcome".to_owned(), outcome.into());
-    map.insert("request".to_owned(), request_json(explained));
+    map.insert("request".to_owned(), explained_request_json(explained));
     if let Some(status) = explained.first_refusal() {
         map.insert("refusal".to_owned(), refusal_json(status));
     }
-    if let Some(exemption) = explained.write.attributes().exemption() {
+    if let Some(exemption) = explained.write.to_attributes().exemption() {
         let exemption = match exemption {
             Exemption::Configuration => "configuration",
             Exemption::Review => "review",
         };
         map.insert("exemption".to_owned(), exemption.into());
     }
-    if let Some(waiting) = initializers_json(&explained.expected_initializers) {
+    if let Some(waiting) = expected_initializers_json(&explained.expected_initializers) {
         map.insert("initializers".to_owned(), waiting);
     }
     let hooks = explained
         .explained_hooks
         .iter()
         .filter(|own| all || own.hook_outcome != HookOutcome::Unmatched);
-    let hooks: Vec<Value> = hooks.map(hook_json).collect();
+    let hooks: Vec<Value> = hooks.map(explained_hook_json).collect();
     map.insert("hooks".to_owned(), hooks.into());
     serde_json::to_writer(&mut *out, &Value::Object(map))?;
     writeln!(out)
 }
 
-fn request_json(explained: &ExplainedWrite<'_>) -> Value {
-    let attributes = explained.write.attributes();
+fn explained_request_json(explained: &ExplainedWrite<'_>) -> Value {
+    let attributes = explained.write.to_attributes();
     let user = &explained.options.user;
     remove_empty_members(json!({
         "operation": attributes.operation.name(),
-        "kind": kind_json(&attributes.kind),
-        "resource": resource_json(&attributes.resource),
+        "kind": group_version_kind_json(&attributes.kind),
+        "resource": group_version_resource_json(&attributes.resource),
         "subResource": attributes.subresource,
         "name": attributes.name,
         "namespace": attributes.namespace,
@@ -74,11 +74,13 @@ fn request_json(explained: &ExplainedWrite<'_>) -> Value {
     }))
 }
 
-fn kind_json(GroupVersionKind { group, version, kind }: &GroupVersionKind<'_>) -> Value {
+fn group_version_kind_json(
+    GroupVersionKind { group, version, kind }: &GroupVersionKind<'_>,
+) -> Value {
     json!({ "group": group, "version": version, "kind": kind })
 }
 
-fn resource_json(own: &GroupVersionResource<'_>) -> Value {
+fn group_version_resource_json(own: &GroupVersionResource<'_>) -> Value {
     let GroupVersionResource { group, version, resource } = own;
     json!({ "group": group, "version": version, "resource": resource })
 }
@@ -99,7 +101,7 @@ fn refusal_json(status: &Status) -> Value {
     json!({ "code": status.code, "reason": status.reason, "message": status.message })
 }
 
-fn initializers_json(waiting: &ExpectedInitializers<'_>) -> Option<Value> {
+fn expected_initializers_json(waiting: &ExpectedInitializers<'_>) -> Option<Value> {
     match waiting {
         ExpectedInitializers::None => None,
         ExpectedInitializers::Refused(status) => Some(json!({ "refusal": refusal_json(status) })),
@@ -109,13 +111,13 @@ fn initializers_json(waiting: &ExpectedInitializers<'_>) -> Option<Value> {
                 InitializersOrigin::Configuration => "configuration",
                 InitializersOrigin::Client => "client",
             };
-            let pending: Vec<Value> = all.iter().map(initializer_json).collect();
+            let pending: Vec<Value> = all.iter().map(expected_initializer_json).collect();
             Some(json!({ "origin": origin, "pending": pending }))
         }
     }
 }
 
-fn initializer_json(awaited: &ExpectedInitializer<'_>) -> Value {
+fn expected_initializer_json(awaited: &ExpectedInitializer<'_>) -> Value {
     let mut map = Map::new();
     map.insert("name".to_owned(), awaited.entry.name.as_str().into());
     if let Some(after) = &awaited.entry.after_initializers {
@@ -129,7 +131,7 @@ fn initializer_json(awaited: &ExpectedInitializer<'_>) -> Value {
     Value::Object(map)
 }
 
-fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
+fn explained_hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
     let ExplainedHook { hook, hook_outcome: outcome, .. } = explained_hook;
     let (outcome, why) = match outcome {
         HookOutcome::Unmatched => ("unmatched", String::new()),
@@ -141,7 +143,8 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
         HookOutcome::Unknown(why) => ("unknown", why.clone()),
     };
     let seconds = hook.timeout.as_secs();
-    let conditions: Vec<Value> = explained_hook.conditions.iter().map(condition_json).collect();
+    let conditions: Vec<Value> =
+        explained_hook.conditions.iter().map(explained_condition_json).collect();
     let told = explained_hook.matched_resource.as_ref();
     remove_empty_members(json!({
         "phase": admission_phase_name(explained_hook.admission_phase),
@@ -155,8 +158,8 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
         "reviewVersion": hook.review_versions.first().map(|version| review_version_name(*version)),
         "sideEffects": hook.side_effects.map(side_effects_name),
         "endpoint": hook_endpoint_json(explained_hook),
-        "kind": told.and_then(|told| told.kind.as_ref()).map(kind_json),
-        "resource": told.map(|told| resource_json(&told.resource)),
+        "kind": told.and_then(|told| told.kind.as_ref()).map(group_version_kind_json),
+        "resource": told.map(|told| group_version_resource_json(&told.resource)),
         "conditions": conditions,
     }))
 }
@@ -186,7 +189,7 @@ fn describe_skip_reason(reason: &HookSkipReason) -> String {
     }
 }
 
-fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
+fn explained_condition_json(condition: &ExplainedCondition<'_>) -> Value {
     let mut map = Map::new();
     map.insert("name".to_owned(), condition.name.into());
     map.insert("expression".to_owned(), condition.expression.into());

@@ -11,10 +11,12 @@ use document::Diagnostic;
 use jiff::Timestamp;
 use manifests::{KindHandling, UnstructuredObject};
 
-use crate::admission_validation::{NewOrStored, select_admission_kind, validate_configuration};
+use crate::admission_validation::{
+    NewOrStored, decide_admission_kind_handling, validate_configuration,
+};
 use crate::offline::{
-    LoadFailure, NodeObjects, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookCallFlags,
-    WebhookCallMode,
+    LoadFailure, NodeObjectsNeed, ObjectSelection, OfflineAuthorizer, PolicyFlags,
+    WebhookCallFlags, WebhookCallMode,
 };
 
 /// The admission configurations, resources, namespaces and authorizers of a cluster.
@@ -45,7 +47,7 @@ impl ManifestCluster {
         let webhooks =
             if calls.no_webhooks { WebhookCallMode::Skip } else { WebhookCallMode::Call };
         let selection = ObjectSelection {
-            kind_handler: &select_cluster_kind,
+            kind_handler: &decide_kind_handling,
             validate_object: &configuration_diagnostics,
         };
         let (authorizer, objects) = OfflineAuthorizer::load_with_objects(
@@ -54,7 +56,7 @@ impl ManifestCluster {
             namespace,
             stdin,
             selection,
-            NodeObjects::Skip,
+            NodeObjectsNeed::Skip,
         )?;
         let mut configurations = Vec::new();
         let mut namespaces = Vec::new();
@@ -90,10 +92,10 @@ impl ManifestCluster {
 }
 
 /// Keeps admission configurations, namespaces and CustomResourceDefinitions.
-fn select_cluster_kind(api_version: &str, kind: &str) -> KindHandling {
+fn decide_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
         NAMESPACE | DEFINITION => KindHandling::KeepUnstructured,
-        (api_version, kind) => select_admission_kind(api_version, kind),
+        (api_version, kind) => decide_admission_kind_handling(api_version, kind),
     }
 }
 
@@ -109,7 +111,7 @@ fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
 
 /// Builds the registry of a server that serves these CustomResourceDefinitions.
 fn build_resource_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
-    let built_in = Registry::built_in();
+    let built_in = Registry::with_built_in_resources();
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {
         let mut tree = to_stored_object(object, &built_in)?;
@@ -139,7 +141,7 @@ fn to_namespace_entry(
 fn to_stored_object(object: &UnstructuredObject, registry: &Registry) -> Result<Tree, LoadFailure> {
     let position = object.position();
     let wrong = |why: &str| {
-        let (file, line, column) = (&object.file, position.line, position.column);
+        let (file, line, column) = (&object.file_name, position.line, position.column);
         LoadFailure::from_message(format!("{file}:{line}:{column}: {why}"))
     };
     let (group, version) =

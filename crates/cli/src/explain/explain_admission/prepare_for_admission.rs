@@ -59,7 +59,7 @@ mod tests {
     /// Omitted labels and defaults are set offline as on a server.
     #[test]
     fn the_next_state_is_that_which_would_be_stored() {
-        let registry = Registry::built_in();
+        let registry = Registry::with_built_in_resources();
         for (plural, old, new, at, want) in [
             (
                 "namespaces",

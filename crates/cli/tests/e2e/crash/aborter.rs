@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::CONFIG_MAPS;
 use super::services::{LABEL, SERVICES};
-use super::writer::{Doubt, Random, Written, request_id};
+use super::writer::{Doubt, Written, request_id};
 use crate::client::{Broken, Client, Http2Connection};
+use crate::random::Random;
 
 /// A connection or a stream ends within this time.
 const PATIENCE_US_MAX: u64 = 3_000;

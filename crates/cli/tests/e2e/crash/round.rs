@@ -1,7 +1,8 @@
 //! The lives of a server: what it is allowed, and how it ends.
 
 use super::audit_log::Expected;
-use super::writer::{Random, Trouble};
+use super::writer::Trouble;
+use crate::random::Random;
 use crate::server::{Allowance, Place};
 
 /// How a life ends, and what else happens in it.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{CONFIG_MAPS, revision};
 use crate::client::{Broken, Client, Connection};
+use crate::random::Random;
 
 /// An object as the server acknowledged it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,30 +216,4 @@ pub(super) fn request_id(kind: &str, name: &str, value: &str) -> String {
 pub(super) fn fact(object: &Value) -> Fact {
     let value = object["data"]["value"].as_str().unwrap_or_default().to_owned();
     Fact { revision: revision(object), value }
-}
-
-/// Numbers without a pattern that matters here (splitmix64).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Returns a generator of an independent sequence.
-    pub(super) fn split(&mut self) -> Self {
-        Self(self.next())
-    }
-
-    /// A number below this one; 0 if there is none.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.next().checked_rem(end).unwrap_or(0)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
 }

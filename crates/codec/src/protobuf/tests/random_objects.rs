@@ -50,7 +50,9 @@ impl Draw {
                     tree.extend(members);
                     continue;
                 }
-                FieldType::One(value_type) => self.value(value_type, !field.keeps_zero, n_levels),
+                FieldType::One(value_type) => {
+                    self.value(value_type, !field.keeps_zero_value, n_levels)
+                }
                 FieldType::List(value_type) => {
                     (0..count).map(|_| self.value(value_type, false, n_levels)).collect()
                 }

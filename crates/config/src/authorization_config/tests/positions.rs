@@ -14,7 +14,7 @@ fn at(text: &str, want: &[&str]) {
     let positions: Vec<_> = diagnostics(text)
         .iter()
         .map(|d| {
-            assert_eq!(d.file, "test.yaml");
+            assert_eq!(d.file_name, "test.yaml");
             format!("{}:{} {}", d.position.line, d.position.column, d.fault.field())
         })
         .collect();

@@ -5,7 +5,7 @@ use authz_chain::{AuthorizerType, PluginType};
 use document::{FieldValue, ValidationReport, WarningCode};
 
 use super::{HEADER, WEBHOOK, faults, file, generic, load_text, server, warnings, webhook};
-use crate::authorization_config::validate::{ValidationRules, convert_authorizers};
+use crate::authorization_config::validate::{ValidationOptions, convert_authorizers};
 use crate::authorization_config::{LoadError, LoadOptions, unvalidated_config};
 
 /// Loads with types that the chain does not implement.
@@ -134,7 +134,7 @@ fn zero_ttls_without_defaults_are_missing() {
         authorizers: vec![entry],
         ..unvalidated_config::UnvalidatedConfiguration::default()
     };
-    let rules = ValidationRules {
+    let rules = ValidationOptions {
         known_authorizer_types: ["Webhook"].into(),
         plugin_authorizer_types: &[],
         repeatable_authorizer_types: ["Webhook"].into(),

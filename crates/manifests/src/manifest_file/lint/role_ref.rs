@@ -25,19 +25,19 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
         false => Vec::new(),
     };
     let mut roles = KnownRoles::default();
-    let found = objects.iter().filter_map(|found| match &found.object {
+    let found = objects.iter().filter_map(|found| match &found.authorizer_object {
         AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => Some(role),
         AuthorizerObject::Rbac(rbac::RbacObject::Binding(_)) | AuthorizerObject::Node(_) => None,
     });
     for role in found.chain(&defaults) {
-        let names = roles.names_by_namespace.entry(role.namespace()).or_default();
+        let names = roles.role_names_by_namespace.entry(role.namespace()).or_default();
         names.insert(&role.metadata.name);
     }
     let mut hints = BTreeMap::new();
     let mut warnings = Vec::new();
     for found in objects {
         let (AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)), Some(reference)) =
-            (&found.object, &found.role_name_location)
+            (&found.authorizer_object, &found.role_name_location)
         else {
             continue;
         };
@@ -61,7 +61,7 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
             code: WarningCode::MissingRole,
             field: reference.field.clone(),
             message: missing_role_message(binding),
-            file: found.file.to_string(),
+            file_name: found.file_name.to_string(),
             position: reference.position,
             hint,
         });
@@ -91,12 +91,12 @@ fn referenced_role(binding: &Binding) -> (Namespace<'_>, &str) {
 #[derive(Default)]
 struct KnownRoles<'r> {
     /// Role names by namespace. Cluster roles have the cluster scope.
-    names_by_namespace: BTreeMap<Namespace<'r>, BTreeSet<&'r str>>,
+    role_names_by_namespace: BTreeMap<Namespace<'r>, BTreeSet<&'r str>>,
 }
 
 impl KnownRoles<'_> {
     fn contains_role(&self, namespace: Namespace<'_>, name: &str) -> bool {
-        self.names_by_namespace.get(&namespace).is_some_and(|names| names.contains(name))
+        self.role_names_by_namespace.get(&namespace).is_some_and(|names| names.contains(name))
     }
 
     /// Suggests the role that was probably intended.
@@ -114,7 +114,7 @@ impl KnownRoles<'_> {
         }
         if !namespace.is_cluster_scope()
             && let Some((other, _)) =
-                self.names_by_namespace.iter().find(|(_, names)| names.contains(name))
+                self.role_names_by_namespace.iter().find(|(_, names)| names.contains(name))
         {
             return Some(format!(
                 "there is one in namespace `{}`, but a binding grants roles of its own only",
@@ -124,8 +124,13 @@ impl KnownRoles<'_> {
         // The comparison is quadratic in the length, so names of a very different length are
         // excluded first.
         let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
-        let candidates =
-            self.names_by_namespace.get(&namespace).into_iter().flatten().filter(near).copied();
+        let candidates = self
+            .role_names_by_namespace
+            .get(&namespace)
+            .into_iter()
+            .flatten()
+            .filter(near)
+            .copied();
         let nearest = field_errors::nearest_word(name, candidates)?;
         Some(format!("did you mean `{nearest}`?"))
     }

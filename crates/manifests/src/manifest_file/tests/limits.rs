@@ -57,8 +57,8 @@ fn too_many_duplicate_keys_are_refused_wherever_they_are() {
 fn a_file_has_a_size_limit() {
     let mut bytes = vec![b' '; MANIFEST_BYTES_MAX + 1];
     bytes[0] = b'#';
-    let manifests = read(&Source { name: "F", bytes: &bytes });
+    let manifests = read(&Source { name: "F", file_bytes: &bytes });
     assert_eq!(faults(&manifests), ["1:1 file is larger than 268435456 bytes"]);
-    let manifests = read(&Source { name: "F", bytes: &bytes[..1 << 20] });
-    assert!(manifests.is_without_objects && manifests.errors.is_empty());
+    let manifests = read(&Source { name: "F", file_bytes: &bytes[..1 << 20] });
+    assert!(manifests.has_no_objects && manifests.errors.is_empty());
 }

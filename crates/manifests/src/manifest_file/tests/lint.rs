@@ -164,7 +164,7 @@ fn the_default_policy_has_no_warnings() {
     let roles = policy.roles.into_iter().map(rbac::RbacObject::Role);
     let objects = roles.chain(policy.bindings.into_iter().map(rbac::RbacObject::Binding));
     let text: String =
-        objects.map(|object| format!("{}\n", rbac::encode(&object).unwrap())).collect();
+        objects.map(|object| format!("{}\n", rbac::encode_object(&object).unwrap())).collect();
     let manifests = read_text(&text);
     assert_eq!(faults(&manifests), [""; 0]);
     assert_eq!(warnings_with_positions(&manifests.warnings), [""; 0]);

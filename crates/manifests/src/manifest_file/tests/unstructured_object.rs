@@ -15,7 +15,7 @@ fn read_all(text: &str) -> Manifests {
         _ => KindHandling::Standard,
     };
     let options = ReadOptions { kind_handler: &kind_handler, ..ReadOptions::default() };
-    read_with_options(&Source { name: "F", bytes: text.as_bytes() }, options)
+    read_manifests_with_options(&Source { name: "F", file_bytes: text.as_bytes() }, options)
 }
 
 fn only(text: &str) -> UnstructuredObject {
@@ -53,10 +53,12 @@ fn kept_objects_do_not_change_the_other_objects() {
     assert_eq!(manifests.errors.len(), 1, "a role is what it was");
     let kept = &manifests.unstructured_objects[0];
     assert_eq!((kept.kind_name(), kept.api_version()), ("Widget", "example.com/v1"));
-    assert_eq!((kept.namespace(), kept.name(), &*kept.file), ("", "cog", "F"));
+    assert_eq!((kept.namespace(), kept.name(), &*kept.file_name), ("", "cog", "F"));
     assert_eq!(kept.value["spec"]["parts"][0]["siez"], 3);
     assert_eq!(format!("{kept:?}"), "[at F:1:1]", "the object may hold a secret");
-    assert!(read(&Source { name: "F", bytes: WIDGET.as_bytes() }).unstructured_objects.is_empty());
+    assert!(
+        read(&Source { name: "F", file_bytes: WIDGET.as_bytes() }).unstructured_objects.is_empty()
+    );
 }
 
 #[test]
@@ -150,11 +152,11 @@ fn likely_mistaken_kinds_are_refused() {
 #[test]
 fn duplicate_objects_are_reported() {
     let kept = read_all(&format!("{WIDGET}---\n{WIDGET}")).unstructured_objects;
-    let found = find_duplicate_unstructured(&kept.iter().collect::<Vec<_>>());
+    let found = find_duplicate_unstructured_objects(&kept.iter().collect::<Vec<_>>());
     assert_eq!((found.errors.len(), found.warnings.len()), (0, 1));
     let other = WIDGET.replace("siez: 3", "siez: 4");
     let kept = read_all(&format!("{WIDGET}---\n{other}")).unstructured_objects;
-    let found = find_duplicate_unstructured(&kept.iter().collect::<Vec<_>>());
+    let found = find_duplicate_unstructured_objects(&kept.iter().collect::<Vec<_>>());
     let want = "14:1 metadata.name: Duplicate value: \"cog\": this Widget is first defined at F:1:1 \
                 [remove one of the two, or rename it]";
     assert_eq!(found.errors.iter().map(shown).collect::<Vec<_>>(), [want]);

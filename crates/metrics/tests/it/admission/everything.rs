@@ -8,7 +8,7 @@ use admission_hooks::{
     CallReport, ConditionOutcome, ConditionReport, HookFailureCause, HookObserver as _, Phase,
     RejectionCause,
 };
-use metrics::{AdmissionMetrics, ConfigRefusal, TimeoutAction};
+use metrics::{AdmissionMetrics, ConfigRefusal, InitializerTimeoutAction};
 use prometheus::Registry;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
 /// A call of a hook.
 pub(crate) fn call(webhook: &str, code: i32, rejection: Option<RejectionCause>) -> CallReport<'_> {
     let (phase, operation) = (Phase::Validating, Operation::Create);
-    CallReport { webhook, phase, operation, duration: TOOK, code, rejection }
+    CallReport { webhook, phase, operation, duration: TOOK, code, rejection_cause: rejection }
 }
 
 /// Numbers after everything has happened.
@@ -48,7 +48,7 @@ pub(crate) fn happened() -> (Registry, Arc<AdmissionMetrics>) {
     metrics.set_config_in_effect(&snapshot(&["guard.example.com"], &["sidecar.example.com"]));
     metrics.set_config_freshness(42, Duration::from_millis(1500));
     ConfigRefusal::ALL.into_iter().for_each(|reason| metrics.count_config_refusal(reason));
-    metrics.count_degraded_request();
+    metrics.count_unconfirmed_config_admission();
 
     let webhook = "guard.example.com";
     for phase in [Phase::Mutating, Phase::Validating] {
@@ -65,24 +65,30 @@ pub(crate) fn happened() -> (Registry, Arc<AdmissionMetrics>) {
         }
         for outcome in [ConditionOutcome::Hold, ConditionOutcome::Exclude, ConditionOutcome::Fail] {
             let operation = Operation::Update;
-            let report = ConditionReport { webhook, phase, operation, duration: TOOK, outcome };
+            let report = ConditionReport {
+                webhook,
+                phase,
+                operation,
+                duration: TOOK,
+                condition_outcome: outcome,
+            };
             metrics.on_conditions(&report);
         }
         for is_rejected in [false, true] {
-            metrics.record_controller(
+            metrics.record_controller_duration(
                 phase.plugin_name(),
                 phase,
                 Operation::Delete,
                 TOOK,
                 is_rejected,
             );
-            metrics.record_phase(phase, Operation::Connect, TOOK, is_rejected);
+            metrics.record_phase_duration(phase, Operation::Connect, TOOK, is_rejected);
         }
     }
 
     metrics.record_initializer_wait(Duration::from_secs(5));
     for name in ["sidecar.example.com", "stray.example.com"] {
-        TimeoutAction::ALL
+        InitializerTimeoutAction::ALL
             .into_iter()
             .for_each(|action| metrics.count_initializer_timeout(name, action));
         metrics.count_read_repair(name);

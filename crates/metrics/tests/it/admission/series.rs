@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use admission_hooks::{HookFailureCause, HookObserver as _, Phase, RejectionCause};
-use metrics::{AdmissionMetrics, NAMES_MAX, OTHER_NAMES, TimeoutAction};
+use metrics::{AdmissionMetrics, InitializerTimeoutAction, NAMES_MAX, OTHER_NAMES};
 use prometheus::Registry;
 
 use super::everything::{call, nothing, snapshot};
@@ -102,7 +102,7 @@ fn initializers_that_are_not_configured_share_a_name() {
     metrics.count_read_repair("early.x.y");
     metrics.set_config_in_effect(&snapshot(&[], &["a.x.y", "b.x.y"]));
     for name in ["a.x.y", "stray.x.y", "astray.x.y"] {
-        metrics.count_initializer_timeout(name, TimeoutAction::Removed);
+        metrics.count_initializer_timeout(name, InitializerTimeoutAction::Removed);
         metrics.count_read_repair(name);
     }
     let timeouts = ["action=removed,name=a.x.y 1", "action=removed,name=other 2"];

@@ -17,10 +17,10 @@ fn counting_a_decision_does_not_allocate() {
     let decision = authz::Decision::allow("");
     let took = Duration::from_nanos(300);
     let counted = allocation_counter::measure(|| {
-        webhook.on_match(took, MatchResultKind::Matched);
+        webhook.on_conditions_evaluated(took, MatchResultKind::Matched);
         webhook.on_cache_event(CacheEvent::Hit);
         member(Verdict::Allow, took);
-        metrics.record_decision(&decision, took);
+        metrics.record_chain_decision(&decision, took);
     });
     assert_eq!(counted.count_total, 0);
 }

@@ -67,12 +67,12 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
     let failed =
         Decision { error: Some(EvaluationErrors::message("broken")), ..Decision::no_opinion("") };
     for decision in [Decision::allow(""), Decision::deny(""), Decision::no_opinion(""), failed] {
-        metrics.record_decision(&decision, took);
+        metrics.record_chain_decision(&decision, took);
     }
 
     let observe = metrics.webhook_observer("guard");
     for result in AttemptResult::ALL {
-        observe.on_attempt(result, Duration::from_millis(7));
+        observe.on_attempt_end(result, Duration::from_millis(7));
     }
     for cause in FailOpenCause::ALL {
         let result = match cause {
@@ -88,11 +88,11 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
         MatchResultKind::ExcludedAfterError,
         MatchResultKind::Failed,
     ] {
-        observe.on_match(took, outcome);
+        observe.on_conditions_evaluated(took, outcome);
     }
     CacheEvent::ALL.into_iter().for_each(|event| observe.on_cache_event(event));
     observe.on_shared_call();
-    CallRejection::ALL.into_iter().for_each(|why| observe.on_rejection(why));
+    CallRejection::ALL.into_iter().for_each(|why| observe.on_call_rejected(why));
     let serving = webhook("guard", Arc::clone(&observe));
     metrics.set_active_webhooks([&serving]);
 

@@ -118,7 +118,7 @@ fn a_hit_is_a_decision_and_no_call() {
 /// condition failed before another one excluded the request.
 #[test]
 fn conditions_are_counted_once_a_check() {
-    for (outcome, n_excluded, n_errors) in [
+    for (outcome, n_excluded, n_fail_open_errors) in [
         (MatchResultKind::Matched, 0, 0),
         (MatchResultKind::Excluded, 1, 0),
         (MatchResultKind::ExcludedAfterError, 1, 1),
@@ -126,7 +126,7 @@ fn conditions_are_counted_once_a_check() {
     ] {
         let (registry, metrics) = metrics("a", false);
         let webhook = metrics.webhook_observer("guard");
-        webhook.on_match(TOOK, outcome);
+        webhook.on_conditions_evaluated(TOOK, outcome);
         let number = |family: &str| {
             let family = format!("apiserver_authorization_match_condition_{family}");
             let exposed = look(&registry);
@@ -135,7 +135,7 @@ fn conditions_are_counted_once_a_check() {
         };
         assert_eq!(number("evaluation_seconds"), 1.0, "{outcome:?}");
         assert_eq!(number("exclusions_total"), f64::from(n_excluded), "{outcome:?}");
-        assert_eq!(number("evaluation_errors_total"), f64::from(n_errors), "{outcome:?}");
+        assert_eq!(number("evaluation_errors_total"), f64::from(n_fail_open_errors), "{outcome:?}");
     }
 }
 
@@ -159,7 +159,7 @@ fn series_of_a_webhook_live_as_long_as_somebody_may_report_to_them() {
         metrics.webhook_observer("guard"),
     );
     old.0.as_ref().unwrap()(Verdict::Allow, TOOK);
-    old.1.on_attempt(AttemptResult::Success, TOOK);
+    old.1.on_attempt_end(AttemptResult::Success, TOOK);
 
     // A reload that changes the webhook: one series goes on.
     let new = (

@@ -76,7 +76,9 @@ pub(super) fn find_pod_reference(pod: &Tree) -> Result<Option<&'static str>, Pod
         return Ok(Some("serviceaccounts"));
     }
     if let Some(GraphObject::Pod(named)) = manifests::parse_node_object(&with_pod_type_meta(pod)) {
-        for (names, what) in [(&named.secrets, "secrets"), (&named.config_maps, "configmaps")] {
+        for (names, what) in
+            [(&named.secret_names, "secrets"), (&named.config_map_names, "configmaps")]
+        {
             if names.iter().any(|name| !name.is_empty()) {
                 return Ok(Some(what));
             }

@@ -94,7 +94,7 @@ pub(super) async fn delete_or_mark_unserved_object(
         value: codec::encode_stored_object(&tree).into(),
         expect: Expect::At(item.entry.mod_rev),
         ttl: None,
-        shared_revision: None,
+        key_group_revision: None,
     };
     server.store.put(put).await.map(drop).map_err(|error| write_error_status(&item.key, &error))
 }
@@ -108,7 +108,7 @@ async fn delete_unserved_object_and_audit(
     why: &str,
 ) -> Result<(), Status> {
     let expect = Expect::At(item.entry.mod_rev);
-    let delete = Delete { key: item.key.clone(), expect, shared_revision: None };
+    let delete = Delete { key: item.key.clone(), expect, key_group_revision: None };
     server.store.delete(delete).await.map_err(|error| write_error_status(&item.key, &error))?;
     let prefix =
         api_resources::definition_key_prefix(&server.prefix, definition).unwrap_or_default();

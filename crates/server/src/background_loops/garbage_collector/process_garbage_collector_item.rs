@@ -236,7 +236,8 @@ impl LiveObject {
 async fn read_live_object(server: &ServerState, key: &Key) -> Result<Option<LiveObject>, Status> {
     let cluster = server.snapshot_cache.snapshot();
     let found = cluster.resource_registry.resources().find_map(|resource| {
-        let (namespace, name) = api_resources::names_in_key(&server.prefix, resource, key)?;
+        let (namespace, name) =
+            api_resources::namespace_and_name_in_key(&server.prefix, resource, key)?;
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };

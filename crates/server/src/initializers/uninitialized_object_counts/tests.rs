@@ -2,16 +2,16 @@ use store::{Entry, Revision};
 
 use super::*;
 
-const LIMITS: (WaitingObjectsMax, WaitingObjectsMax) = (
-    WaitingObjectsMax { n_objects: 4, n_bytes: 4_000 },
-    WaitingObjectsMax { n_objects: 2, n_bytes: 1_000 },
+const LIMITS: (WaitingObjectLimits, WaitingObjectLimits) = (
+    WaitingObjectLimits { objects_max: 4, bytes_max: 4_000 },
+    WaitingObjectLimits { objects_max: 2, bytes_max: 1_000 },
 );
 
 fn options() -> InitializerOptions {
     let (waiting_max, waiting_per_user_max) = LIMITS;
     InitializerOptions {
-        waiting_objects_max: waiting_max,
-        waiting_objects_per_user_max: waiting_per_user_max,
+        waiting_object_limits: waiting_max,
+        waiting_object_limits_per_user: waiting_per_user_max,
         ..InitializerOptions::default()
     }
 }

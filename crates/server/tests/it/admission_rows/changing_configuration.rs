@@ -41,9 +41,9 @@ async fn a_restart_sees_what_was_written_meanwhile() {
         value: object.to_string().into_bytes().into(),
         expect: Expect::Absent,
         ttl: None,
-        shared_revision: None,
+        key_group_revision: None,
     };
-    let revision = store.put(put).await.unwrap().number();
+    let revision = store.put(put).await.unwrap().as_u64();
     store.close().await;
     drop(store);
     let cluster = Cluster::start_in(folder, |_, _| {}).await;

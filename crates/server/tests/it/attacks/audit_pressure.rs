@@ -31,8 +31,8 @@ fn policy() -> Policy {
 /// Small limits, so that few requests reach them.
 fn options(mode: BackendMode) -> BackendOptions {
     BackendOptions {
-        mode,
-        buffer_size: 8,
+        backend_mode: mode,
+        queued_events_max: 8,
         blocking_wait_max: Duration::from_millis(100),
         ..BackendOptions::default()
     }
@@ -130,7 +130,7 @@ async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
     let backend = Backend::start(
         LOG_BACKEND,
         Arc::new(log),
-        BackendOptions { mode: BackendMode::BlockingStrict, ..BackendOptions::default() },
+        BackendOptions { backend_mode: BackendMode::BlockingStrict, ..BackendOptions::default() },
     );
     let cluster = start(backend.expect("a thread")).await;
     let refused = cluster.alice().get(MAPS).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fake_http::{Answer, Conduct, Request, Script};
 use http::Method;
-use https_server::BodyPace;
+use https_server::MinimumBodyRate;
 use serde_json::json;
 use server::ServerOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,7 +32,7 @@ fn few_seats(options: &mut ServerOptions, _: &Path) {
     options.request_limits.webhook_waits_max = 32;
     options.request_limits.webhook_waits_per_user_max = 16;
     options.request_limits.body_pace =
-        BodyPace { grace_period: Duration::from_secs(1), bytes_per_second_min: 1_000 };
+        MinimumBodyRate { grace_period: Duration::from_secs(1), bytes_per_second_min: 1_000 };
 }
 
 async fn start() -> Cluster {
@@ -273,7 +273,7 @@ async fn a8_slow_bodies_hold_no_seats_and_end() {
 async fn a8_memory_for_bodies_is_left_to_those_who_repair() {
     let cluster = Cluster::start_with(|options, folder| {
         few_seats(options, folder);
-        options.request_limits.body_pace = BodyPace::default();
+        options.request_limits.body_pace = MinimumBodyRate::default();
         options.request_limits.body_bytes_max = 4 << 20;
         options.request_limits.body_bytes_per_user_max = 4 << 20;
     });

@@ -155,7 +155,7 @@ impl Rig {
     }
 
     pub(super) async fn revision(&self) -> u64 {
-        self.cluster.store.current_rev().await.expect("a revision").number()
+        self.cluster.store.current_rev().await.expect("a revision").as_u64()
     }
 
     pub(super) async fn send(&self, attempt: &Attempt<'_>) -> Answer {

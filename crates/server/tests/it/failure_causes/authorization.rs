@@ -74,11 +74,11 @@ async fn with_peer(cause: &str, policy: &str) -> Answer {
             Script::from(hang())
         }
         "limit of calls" => {
-            hooks.guards.in_flight_max = 2;
+            hooks.guards.in_flight_calls_max = 2;
             denies_but(hang(), "slow")
         }
         "limit of one user" => {
-            hooks.guards.in_flight_max = 3;
+            hooks.guards.in_flight_calls_max = 3;
             denies_but(hang(), "slow")
         }
         "deadline of the request" => Script::from(hang()),
@@ -174,7 +174,7 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_webhook_and_many_watches_open_nothing() {
     let mut hooks = Hooks::new();
-    hooks.guards.in_flight_max = 32;
+    hooks.guards.in_flight_calls_max = 32;
     let script = denies_but(allow().delay(Duration::from_secs(18)), "slow");
     let peer = hooks.peer("w", script);
     let cluster = serve(&hooks, json!({"timeout": "30s"})).await;

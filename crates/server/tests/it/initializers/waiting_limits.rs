@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use admission::WaitingObjectsMax;
+use admission::WaitingObjectLimits;
 use bytes::Bytes;
 use etcd_testing::Member;
 use http::Method;
@@ -22,10 +22,10 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 
 fn small(options: &mut ServerOptions) {
     let initializers = &mut options.admission.initializers;
-    initializers.waiting_objects_max =
-        WaitingObjectsMax { n_objects: OBJECTS_MAX, n_bytes: 50_000 };
-    initializers.waiting_objects_per_user_max =
-        WaitingObjectsMax { n_objects: OBJECTS_PER_USER_MAX, n_bytes: BYTES_PER_USER_MAX };
+    initializers.waiting_object_limits =
+        WaitingObjectLimits { objects_max: OBJECTS_MAX, bytes_max: 50_000 };
+    initializers.waiting_object_limits_per_user =
+        WaitingObjectLimits { objects_max: OBJECTS_PER_USER_MAX, bytes_max: BYTES_PER_USER_MAX };
 }
 
 /// A server with an initializer that never acts, and two users who create what waits for it.
@@ -165,7 +165,7 @@ async fn give_up(scene: &Scene, name: &str) {
     stored["metadata"]["initializers"]["result"] = json!({"status": "Failure"});
     let value = Bytes::from(stored.to_string());
     let expect = Expect::At(entry.mod_rev);
-    store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap();
+    store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await.unwrap();
 }
 
 /// A21: an object that failed before a crash goes when the next server starts, also if an earlier
@@ -184,7 +184,7 @@ async fn a21_an_object_that_failed_before_a_crash_does_not_stay() {
         let record: Value = serde_json::from_slice(&entry.value).unwrap();
         if record["key"] == "/registry/configmaps/default/failed-long-ago" {
             let expect = Expect::At(entry.mod_rev);
-            store.delete(Delete { key, expect, shared_revision: None }).await.unwrap();
+            store.delete(Delete { key, expect, key_group_revision: None }).await.unwrap();
         }
     }
     let (scene, ..) = restart(scene).await;

@@ -108,13 +108,13 @@ impl<'a> RequestGenerator<'a> {
         let pod = random.pick(pods)?;
         let read = ["get", "list", "watch"];
         let (verb, resource, subresource, name) = match random.below(10) {
-            0..3 => (random.word(&read), "secrets", "", random.pick(&pod.secrets)?),
-            3..5 => (random.word(&read), "configmaps", "", random.pick(&pod.config_maps)?),
+            0..3 => (random.word(&read), "secrets", "", random.pick(&pod.secret_names)?),
+            3..5 => (random.word(&read), "configmaps", "", random.pick(&pod.config_map_names)?),
             5 => ("get", "pods", "", &pod.name),
             6 => ("create", "serviceaccounts", "token", &pod.service_account_name),
             7 => ("get", "serviceaccounts", "", &pod.service_account_name),
             8 => {
-                let claim = pod.persistent_volume_claims.first()?;
+                let claim = pod.persistent_volume_claim_names.first()?;
                 ("get", "persistentvolumeclaims", "", claim)
             }
             _ => return self.volume(pod),
@@ -131,7 +131,7 @@ impl<'a> RequestGenerator<'a> {
 
     /// A request for the volume of a pod, if it has one. The names of both contain the same number.
     fn volume(&self, pod: &Pod) -> Option<(String, RequestTarget)> {
-        pod.persistent_volume_claims.first()?;
+        pod.persistent_volume_claim_names.first()?;
         let number = pod.name.strip_prefix("pod-")?;
         let asked = RequestTarget::Resource {
             namespace: String::new(),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use ::authz::{Namespace, User};
 use authz_rbac::{
-    Binding, ExtrasPolicy, GROUP, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject,
+    Binding, GROUP, Metadata, PolicyRule, ReconcileExtrasPolicy, Role, RoleRef, Snapshot, Subject,
     reconcile_bootstrap_policy,
 };
 
@@ -234,7 +234,7 @@ fn default_roles() -> anyhow::Result<Vec<Role>> {
     reconcile_bootstrap_policy(
         &mut snapshot,
         &manifests::rbac::bootstrap_policy()?,
-        ExtrasPolicy::Keep,
+        ReconcileExtrasPolicy::Keep,
     );
     Ok(snapshot.cluster_roles().into_iter().map(|role| role.as_ref().clone()).collect())
 }

@@ -60,8 +60,9 @@ impl ChainFiles {
             policy_file: self.policy_file.clone(),
         });
         let generation = builder.build_first_generation(&plan).map_err(UnusableVector::new)?;
-        let member =
-            |slot: &AuthorizerSlot| (slot.to_member(&self.rbac, &self.node), slot.observer.clone());
+        let member = |slot: &AuthorizerSlot| {
+            (slot.to_chain_member(&self.rbac, &self.node), slot.decision_observer.clone())
+        };
         Chain::with_observers(generation.authorizer_slots.iter().map(member))
             .map_err(UnusableVector::new)
     }

@@ -1,18 +1,8 @@
-//! Questions to a running cluster: the server in the role of somebody's cluster, kubectl and the command line as its clients.
+//! Questions to a running cluster, with kubectl and the command line as its clients.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tempfile::TempDir;
-
-use crate::server::{Place, Server, directory};
-
-/// A server with some roles, and a folder for kubeconfigs.
-struct Cluster {
-    server: Server,
-    folder: TempDir,
-    _data: TempDir,
-}
+use super::cluster::{Cluster, portcullis, program};
 
 const OBJECTS: &str = "
 apiVersion: v1
@@ -46,63 +36,10 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: policy-reader}
 subjects: [{kind: ServiceAccount, name: viewer, namespace: prod}]
 ";
 
-impl Cluster {
-    fn start() -> Self {
-        let (data, folder) = (directory(), directory());
-        let server = Server::start(data.path(), &Place::Embedded);
-        let cluster = Self { server, folder, _data: data };
-        let objects = cluster.write("objects.yaml", OBJECTS);
-        let applied = cluster.kubectl(&["create", "-f", objects.to_str().unwrap()]);
-        assert!(applied.status.success(), "{applied:?}");
-        cluster
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn kubectl(&self, args: &[&str]) -> Output {
-        let mut command = Command::new("kubectl");
-        command.arg("--kubeconfig").arg(self.server.kubeconfig()).args(args).output().unwrap()
-    }
-
-    /// A kubeconfig with the token of the service account `viewer` and the namespace `prod`.
-    fn viewer_kubeconfig(&self) -> PathBuf {
-        let token = self.kubectl(&["create", "token", "viewer", "-n", "prod"]);
-        let token = String::from_utf8(token.stdout).unwrap();
-        let admin = std::fs::read_to_string(self.server.kubeconfig()).unwrap();
-        let path = self.write("viewer.kubeconfig", &admin);
-        for args in [
-            vec!["config", "set-credentials", "viewer", "--token", token.trim()],
-            vec!["config", "set-context", "viewer", "--user=viewer", "--namespace=prod"],
-        ] {
-            let mut command = Command::new("kubectl");
-            let done = command.arg("--kubeconfig").arg(&path).args(args).output().unwrap();
-            assert!(done.status.success(), "{done:?}");
-        }
-        let cluster = admin.lines().find_map(|line| line.trim().strip_prefix("cluster: "));
-        let mut command = Command::new("kubectl");
-        let cluster = format!("--cluster={}", cluster.unwrap_or("portcullis").trim());
-        let args = ["config", "set-context", "viewer", &cluster];
-        let done = command.arg("--kubeconfig").arg(&path).args(args).output().unwrap();
-        assert!(done.status.success(), "{done:?}");
-        path
-    }
-}
-
-/// Runs the program without the environment of the test. Returns exit code, output and errors.
-fn portcullis(program: &Path, args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(program);
-    command.env_remove("KUBECONFIG").env("HOME", "/nonexistent").args(args);
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (status.code().unwrap(), text(stdout), text(stderr))
-}
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_portcullis"))
+fn start_with_objects() -> Cluster {
+    let cluster = Cluster::start();
+    cluster.create(OBJECTS);
+    cluster
 }
 
 const ASSUMED: &str = "note: the API of a cluster does not tell its authorizers; Node,RBAC is assumed, and \
@@ -110,12 +47,11 @@ const ASSUMED: &str = "note: the API of a cluster does not tell its authorizers;
 
 #[test]
 fn answers_are_those_of_the_cluster() {
-    let cluster = Cluster::start();
-    let kubeconfig = cluster.server.kubeconfig();
+    let cluster = start_with_objects();
+    let kubeconfig = cluster.kubeconfig();
     let kubeconfig = kubeconfig.to_str().unwrap();
-    let ask = |args: &[&str]| {
-        portcullis(program(), &[args, &["--kubeconfig", kubeconfig, "--verify"]].concat())
-    };
+    let ask =
+        |args: &[&str]| portcullis(&[args, &["--kubeconfig", kubeconfig, "--verify"]].concat());
     let (code, out, err) = ask(&["who-can", "update", "deploy/scale", "-n", "prod", "-o", "name"]);
     assert_eq!((code, err.as_str()), (0, ASSUMED));
     assert!(out.contains("user/ana\n") && out.contains("group/system:masters\n"), "{out}");
@@ -146,8 +82,8 @@ fn answers_are_those_of_the_cluster() {
 
 #[test]
 fn files_are_applied_to_the_cluster() {
-    let cluster = Cluster::start();
-    let kubeconfig = cluster.server.kubeconfig();
+    let cluster = start_with_objects();
+    let kubeconfig = cluster.kubeconfig();
     let kubeconfig = kubeconfig.to_str().unwrap();
     // The new binding replaces the stored one, so ana loses the role and bob gets it.
     let new = OBJECTS.split("---").nth(3).unwrap().replace("name: ana", "name: bob");
@@ -156,19 +92,19 @@ fn files_are_applied_to_the_cluster() {
         let file = file.to_str().unwrap();
         let args =
             ["eval", "get", "deploy", "-n", "prod", "--as", user, "--kubeconfig", kubeconfig];
-        portcullis(program(), &[&args[..], &["-f", file]].concat()).0
+        portcullis(&[&args[..], &["-f", file]].concat()).0
     };
     assert_eq!((ask("ana"), ask("bob")), (1, 0));
 }
 
 #[test]
 fn missing_permissions_make_a_partial_answer() {
-    let cluster = Cluster::start();
-    let kubeconfig = cluster.viewer_kubeconfig();
+    let cluster = start_with_objects();
+    let kubeconfig = cluster.service_account_kubeconfig("prod", "viewer");
     let kubeconfig = kubeconfig.to_str().unwrap();
     let ask = |args: &[&str]| {
         let more = ["--kubeconfig", kubeconfig, "--context", "viewer"];
-        portcullis(program(), &[args, &more].concat())
+        portcullis(&[args, &more].concat())
     };
     // A role that can be read is enough to allow; a refusal is not certain.
     let (code, out, err) = ask(&["eval", "get", "deploy", "--as", "ana", "-o", "human"]);
@@ -192,14 +128,14 @@ fn missing_permissions_make_a_partial_answer() {
 
 #[test]
 fn kubectl_runs_it_as_a_plugin() {
-    let cluster = Cluster::start();
-    let plugin = cluster.folder.path().join("kubectl-portcullis");
+    let cluster = start_with_objects();
+    let plugin = cluster.folder().join("kubectl-portcullis");
     std::os::unix::fs::symlink(program(), &plugin).unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut command = Command::new("kubectl");
     command
-        .env("PATH", format!("{}:{path}", cluster.folder.path().display()))
-        .env("KUBECONFIG", cluster.server.kubeconfig())
+        .env("PATH", format!("{}:{path}", cluster.folder().display()))
+        .env("KUBECONFIG", cluster.kubeconfig())
         .args(["portcullis", "who-can", "get", "deploy", "-n", "prod", "-o", "name"]);
     let Output { status, stdout, .. } = command.output().unwrap();
     assert!(status.success());
@@ -208,8 +144,8 @@ fn kubectl_runs_it_as_a_plugin() {
 
 #[test]
 fn clusters_that_can_not_be_read_are_named_with_the_cause() {
-    let cluster = Cluster::start();
-    let kubeconfig = std::fs::read_to_string(cluster.server.kubeconfig()).unwrap();
+    let cluster = start_with_objects();
+    let kubeconfig = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
     let unreachable = {
         let server = kubeconfig.lines().find(|line| line.contains("server: ")).unwrap();
         let other =
@@ -225,12 +161,11 @@ fn clusters_that_can_not_be_read_are_named_with_the_cause() {
         (broken.to_str().unwrap(), "unable to read client-cert"),
         ("/nonexistent/config", "open /nonexistent/config: no such file or directory"),
     ] {
-        let (code, out, err) =
-            portcullis(program(), &["who-can", "get", "pods", "--kubeconfig", file]);
+        let (code, out, err) = portcullis(&["who-can", "get", "pods", "--kubeconfig", file]);
         assert_eq!((code, out.as_str()), (3, ""), "{err}");
         assert!(err.contains(want), "{err}");
     }
-    let (code, _, err) = portcullis(program(), &["who-can", "get", "pods", "--context", "x"]);
+    let (code, _, err) = portcullis(&["who-can", "get", "pods", "--context", "x"]);
     assert_eq!(code, 3);
     assert!(err.contains("there is no cluster to ask"), "{err}");
 }

@@ -51,7 +51,7 @@ enum StorageLocation {
 }
 
 /// A resource of version `v1` whose objects are stored.
-const fn stored_resource(
+const fn stored_v1_resource(
     group: &'static str,
     kind: &'static str,
     plural: &'static str,
@@ -80,21 +80,28 @@ const fn stored_resource(
 }
 
 /// A resource of the core group.
-const fn core_resource(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltInResource {
-    stored_resource("", kind, plural, scope)
+const fn core_v1_resource(
+    kind: &'static str,
+    plural: &'static str,
+    scope: Scope,
+) -> BuiltInResource {
+    stored_v1_resource("", kind, plural, scope)
 }
 
 /// A resource of the group `admissionregistration.k8s.io`.
-const fn admission_resource(kind: &'static str, plural: &'static str) -> BuiltInResource {
-    stored_resource(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
-        .categories(&["api-extensions"])
+const fn admission_registration_resource(
+    kind: &'static str,
+    plural: &'static str,
+) -> BuiltInResource {
+    stored_v1_resource(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
+        .with_categories(&["api-extensions"])
         .generation()
         .require_resource_version()
 }
 
 /// A resource that configures webhooks or initializers.
-const fn admission_configuration(kind: ConfigurationKind) -> BuiltInResource {
-    admission_resource(kind.name(), kind.resource())
+const fn admission_configuration_resource(kind: ConfigurationKind) -> BuiltInResource {
+    admission_registration_resource(kind.name(), kind.resource())
         .version(kind.version())
         .rules(KindRules::Configuration(kind))
 }
@@ -110,7 +117,7 @@ const fn review_resource(
     BuiltInResource {
         verbs: Verbs::CREATE,
         storage_location: StorageLocation::Nowhere,
-        ..stored_resource(group, kind, plural, scope).version(version)
+        ..stored_v1_resource(group, kind, plural, scope).version(version)
     }
 }
 
@@ -128,7 +135,7 @@ impl BuiltInResource {
         Self { short_names, ..self }
     }
 
-    const fn categories(self, categories: &'static [&'static str]) -> Self {
+    const fn with_categories(self, categories: &'static [&'static str]) -> Self {
         Self { categories, ..self }
     }
 
@@ -168,7 +175,7 @@ impl BuiltInResource {
         Self { orphans_dependents_by_default: true, ..self }
     }
 
-    const fn schema(self, schema: &'static Schema) -> Self {
+    const fn with_schema(self, schema: &'static Schema) -> Self {
         Self { schema: Some(schema), ..self }
     }
 
@@ -217,7 +224,7 @@ impl BuiltInResource {
             returns_object_on_delete: self.returns_object_on_delete,
             orphans_dependents_by_default: self.orphans_dependents_by_default,
             storage_path: self.storage_path().map(str::to_owned),
-            origin: ResourceOrigin::BuiltIn(self),
+            resource_origin: ResourceOrigin::BuiltIn(self),
         }
     }
 }

@@ -50,14 +50,14 @@ pub fn warn_of_missing_discovery(source: &Source<'_>, snapshot: &Snapshot) -> Op
         serde_json::Value::from(name.as_str())
     );
     let text = source.text();
-    let position = LineIndex::new(&text).position(line_span(&text, policy.line_number()));
+    let position = LineIndex::new(&text).position_of_span(line_span(&text, policy.line_number()));
     Some(Warning {
         code: WarningCode::NoDiscovery,
         field: String::new(),
         message: format!(
             "no line lets {part} `{name}`{others} read /api and /apis, which kubectl asks for first"
         ),
-        file: source.name.to_owned(),
+        file_name: source.name.to_owned(),
         position,
         hint: Some(format!("unless another authorizer grants these paths, add {line}")),
     })
@@ -70,7 +70,7 @@ fn may_read_discovery_paths(snapshot: &Snapshot, policy: &Policy) -> bool {
     let user = User { name: spec.user.clone(), groups, ..User::default() };
     DISCOVERY_PATHS.into_iter().all(|path| {
         let request = Attributes { user: Some(&user), verb: Verb::GET, target: Target::Path(path) };
-        snapshot.authorize(&request, Recorder::disabled()).verdict == Verdict::Allow
+        snapshot.authorize(&request, Recorder::disabled_recorder()).verdict == Verdict::Allow
     })
 }
 

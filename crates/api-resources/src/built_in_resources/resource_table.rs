@@ -3,8 +3,8 @@
 use admission::ConfigurationKind;
 
 use super::{
-    BuiltInResource, admission_configuration, admission_resource, core_resource, review_resource,
-    stored_resource,
+    BuiltInResource, admission_configuration_resource, admission_registration_resource,
+    core_v1_resource, review_resource, stored_v1_resource,
 };
 use crate::kind::{self, KindRules};
 use crate::resource::Scope::{Cluster, Namespaced};
@@ -68,102 +68,106 @@ const OF_SERVICES: &[Subresource] = &[
 /// The table. Groups stand in the order in which discovery shows them.
 pub(crate) static TABLE: &[BuiltInResource] = &[
     review_resource("", "v1", "Binding", "bindings", Namespaced),
-    core_resource("ConfigMap", "configmaps", Namespaced)
+    core_v1_resource("ConfigMap", "configmaps", Namespaced)
         .with_short_names(&["cm"])
         .rules(KindRules::ConfigMap)
-        .schema(&schema::CONFIG_MAP),
-    core_resource("Endpoints", "endpoints", Namespaced)
+        .with_schema(&schema::CONFIG_MAP),
+    core_v1_resource("Endpoints", "endpoints", Namespaced)
         .with_short_names(&["ep"])
         .with_storage_path("services/endpoints")
         .allow_create_on_update()
         .rules(KindRules::Endpoints),
-    core_resource("Event", "events", Namespaced)
+    core_v1_resource("Event", "events", Namespaced)
         .with_short_names(&["ev"])
         .allow_create_on_update()
         .rules(KindRules::Event),
-    core_resource("LimitRange", "limitranges", Namespaced)
+    core_v1_resource("LimitRange", "limitranges", Namespaced)
         .with_short_names(&["limits"])
         .allow_create_on_update(),
-    core_resource("Namespace", "namespaces", Cluster)
+    core_v1_resource("Namespace", "namespaces", Cluster)
         .with_short_names(&["ns"])
         .with_subresources(&[FINALIZE, Subresource::STATUS])
         .verbs(Verbs::ALL.without_verb(Verb::DeleteCollection))
         .with_name_rule(NameRule::DnsLabel)
         .return_object_on_delete()
         .rules(KindRules::Namespace)
-        .schema(&schema::NAMESPACE),
-    core_resource("Node", "nodes", Cluster)
+        .with_schema(&schema::NAMESPACE),
+    core_v1_resource("Node", "nodes", Cluster)
         .with_short_names(&["no"])
         .with_subresources(OF_NODES)
         .with_storage_path("minions")
         .rules(KindRules::Node),
-    core_resource("PersistentVolume", "persistentvolumes", Cluster)
+    core_v1_resource("PersistentVolume", "persistentvolumes", Cluster)
         .with_short_names(&["pv"])
         .with_subresources(STATUS)
         .return_object_on_delete()
         .rules(KindRules::PersistentVolume),
-    core_resource("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
+    core_v1_resource("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
         .with_short_names(&["pvc"])
         .with_subresources(STATUS)
         .return_object_on_delete()
         .rules(KindRules::PersistentVolumeClaim),
-    core_resource("Pod", "pods", Namespaced)
+    core_v1_resource("Pod", "pods", Namespaced)
         .with_short_names(&["po"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(OF_PODS)
         .generation()
         .return_object_on_delete()
         .rules(KindRules::Pod),
-    core_resource("PodTemplate", "podtemplates", Namespaced).generation().return_object_on_delete(),
-    core_resource("ReplicationController", "replicationcontrollers", Namespaced)
+    core_v1_resource("PodTemplate", "podtemplates", Namespaced)
+        .generation()
+        .return_object_on_delete(),
+    core_v1_resource("ReplicationController", "replicationcontrollers", Namespaced)
         .with_short_names(&["rc"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(SCALE_AND_STATUS)
         .generation()
         .orphan_dependents_by_default()
         .with_storage_path("controllers"),
-    core_resource("ResourceQuota", "resourcequotas", Namespaced)
+    core_v1_resource("ResourceQuota", "resourcequotas", Namespaced)
         .with_short_names(&["quota"])
         .with_subresources(STATUS)
         .return_object_on_delete()
         .rules(KindRules::ResourceQuota),
-    core_resource("Secret", "secrets", Namespaced).rules(KindRules::Secret).schema(&schema::SECRET),
-    core_resource("Service", "services", Namespaced)
+    core_v1_resource("Secret", "secrets", Namespaced)
+        .rules(KindRules::Secret)
+        .with_schema(&schema::SECRET),
+    core_v1_resource("Service", "services", Namespaced)
         .with_short_names(&["svc"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(OF_SERVICES)
         .with_storage_path("services/specs")
         .with_name_rule(NameRule::DnsLabel)
         .allow_create_on_update()
         .return_object_on_delete()
         .rules(KindRules::Service),
-    core_resource("ServiceAccount", "serviceaccounts", Namespaced)
+    core_v1_resource("ServiceAccount", "serviceaccounts", Namespaced)
         .with_short_names(&["sa"])
         .with_subresources(&[TOKEN])
         .return_object_on_delete()
         .rules(KindRules::ServiceAccount)
-        .schema(&schema::SERVICE_ACCOUNT),
-    stored_resource("apps", "ControllerRevision", "controllerrevisions", Namespaced),
-    stored_resource("apps", "DaemonSet", "daemonsets", Namespaced)
+        .with_schema(&schema::SERVICE_ACCOUNT),
+    stored_v1_resource("apps", "ControllerRevision", "controllerrevisions", Namespaced),
+    stored_v1_resource("apps", "DaemonSet", "daemonsets", Namespaced)
         .with_short_names(&["ds"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(STATUS)
         .generation(),
-    stored_resource("apps", "Deployment", "deployments", Namespaced)
+    stored_v1_resource("apps", "Deployment", "deployments", Namespaced)
         .with_short_names(&["deploy"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(SCALE_AND_STATUS)
         .generation()
         .rules(KindRules::Deployment),
-    stored_resource("apps", "ReplicaSet", "replicasets", Namespaced)
+    stored_v1_resource("apps", "ReplicaSet", "replicasets", Namespaced)
         .with_short_names(&["rs"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(SCALE_AND_STATUS)
         .generation()
         .rules(KindRules::ReplicaSet),
-    stored_resource("apps", "StatefulSet", "statefulsets", Namespaced)
+    stored_v1_resource("apps", "StatefulSet", "statefulsets", Namespaced)
         .with_short_names(&["sts"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(SCALE_AND_STATUS)
         .generation(),
     review_resource(AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", Cluster),
@@ -233,17 +237,17 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         "subjectaccessexplanations",
         Cluster,
     ),
-    stored_resource("batch", "CronJob", "cronjobs", Namespaced)
+    stored_v1_resource("batch", "CronJob", "cronjobs", Namespaced)
         .with_short_names(&["cj"])
-        .categories(ALL)
+        .with_categories(ALL)
         .with_subresources(STATUS)
         .generation(),
-    stored_resource("batch", "Job", "jobs", Namespaced)
-        .categories(ALL)
+    stored_v1_resource("batch", "Job", "jobs", Namespaced)
+        .with_categories(ALL)
         .with_subresources(STATUS)
         .generation()
         .orphan_dependents_by_default(),
-    stored_resource(
+    stored_v1_resource(
         CERTIFICATES,
         "CertificateSigningRequest",
         "certificatesigningrequests",
@@ -253,123 +257,134 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     .with_subresources(&[APPROVAL, Subresource::STATUS])
     .with_name_rule(NameRule::PathSegment)
     .rules(KindRules::CertificateSigningRequest)
-    .schema(&schema::CERTIFICATE_SIGNING_REQUEST),
-    stored_resource(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
+    .with_schema(&schema::CERTIFICATE_SIGNING_REQUEST),
+    stored_v1_resource(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
         .with_name_rule(NameRule::PathSegment)
         .require_resource_version(),
-    stored_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
+    stored_v1_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
         .with_subresources(STATUS)
         .require_resource_version()
         .rules(KindRules::Immutable(kind::POD_CERTIFICATE_REQUEST)),
-    stored_resource(NETWORKING, "Ingress", "ingresses", Namespaced)
+    stored_v1_resource(NETWORKING, "Ingress", "ingresses", Namespaced)
         .with_short_names(&["ing"])
         .with_subresources(STATUS)
         .generation()
         .with_storage_path("ingress"),
-    stored_resource(NETWORKING, "IngressClass", "ingressclasses", Cluster).generation(),
-    stored_resource(NETWORKING, "NetworkPolicy", "networkpolicies", Namespaced)
+    stored_v1_resource(NETWORKING, "IngressClass", "ingressclasses", Cluster).generation(),
+    stored_v1_resource(NETWORKING, "NetworkPolicy", "networkpolicies", Namespaced)
         .with_short_names(&["netpol"])
         .generation(),
-    stored_resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", Namespaced)
+    stored_v1_resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", Namespaced)
         .with_short_names(&["pdb"])
         .with_subresources(STATUS)
         .generation()
         .require_resource_version(),
-    stored_resource(RBAC, "ClusterRole", "clusterroles", Cluster)
+    stored_v1_resource(RBAC, "ClusterRole", "clusterroles", Cluster)
         .with_name_rule(NameRule::PathSegment)
         .allow_create_on_update()
         .rules(KindRules::Rbac(manifests::rbac::Kind::ClusterRole))
-        .schema(&schema::CLUSTER_ROLE),
-    stored_resource(RBAC, "ClusterRoleBinding", "clusterrolebindings", Cluster)
+        .with_schema(&schema::CLUSTER_ROLE),
+    stored_v1_resource(RBAC, "ClusterRoleBinding", "clusterrolebindings", Cluster)
         .with_name_rule(NameRule::PathSegment)
         .allow_create_on_update()
         .rules(KindRules::Rbac(manifests::rbac::Kind::ClusterRoleBinding))
-        .schema(&schema::CLUSTER_ROLE_BINDING),
-    stored_resource(RBAC, "Role", "roles", Namespaced)
+        .with_schema(&schema::CLUSTER_ROLE_BINDING),
+    stored_v1_resource(RBAC, "Role", "roles", Namespaced)
         .with_name_rule(NameRule::PathSegment)
         .allow_create_on_update()
         .rules(KindRules::Rbac(manifests::rbac::Kind::Role))
-        .schema(&schema::ROLE),
-    stored_resource(RBAC, "RoleBinding", "rolebindings", Namespaced)
+        .with_schema(&schema::ROLE),
+    stored_v1_resource(RBAC, "RoleBinding", "rolebindings", Namespaced)
         .with_name_rule(NameRule::PathSegment)
         .allow_create_on_update()
         .rules(KindRules::Rbac(manifests::rbac::Kind::RoleBinding))
-        .schema(&schema::ROLE_BINDING),
-    stored_resource(STORAGE, "CSIDriver", "csidrivers", Cluster)
+        .with_schema(&schema::ROLE_BINDING),
+    stored_v1_resource(STORAGE, "CSIDriver", "csidrivers", Cluster)
         .require_resource_version()
         .return_object_on_delete(),
-    stored_resource(STORAGE, "CSINode", "csinodes", Cluster)
+    stored_v1_resource(STORAGE, "CSINode", "csinodes", Cluster)
         .require_resource_version()
         .return_object_on_delete()
         .rules(KindRules::CsiNode),
-    stored_resource(STORAGE, "StorageClass", "storageclasses", Cluster)
+    stored_v1_resource(STORAGE, "StorageClass", "storageclasses", Cluster)
         .with_short_names(&["sc"])
         .return_object_on_delete(),
-    stored_resource(STORAGE, "VolumeAttachment", "volumeattachments", Cluster)
+    stored_v1_resource(STORAGE, "VolumeAttachment", "volumeattachments", Cluster)
         .with_subresources(STATUS)
         .require_resource_version()
         .return_object_on_delete()
         .rules(KindRules::Immutable(kind::VOLUME_ATTACHMENT)),
-    admission_resource("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
+    admission_registration_resource("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
         .rules(KindRules::MutatingAdmissionPolicy),
-    admission_resource("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
-        .rules(KindRules::AdmissionPolicyBinding),
-    admission_configuration(ConfigurationKind::Mutating)
-        .schema(&schema::MUTATING_WEBHOOK_CONFIGURATION),
-    admission_resource("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+    admission_registration_resource(
+        "MutatingAdmissionPolicyBinding",
+        "mutatingadmissionpolicybindings",
+    )
+    .rules(KindRules::AdmissionPolicyBinding),
+    admission_configuration_resource(ConfigurationKind::Mutating)
+        .with_schema(&schema::MUTATING_WEBHOOK_CONFIGURATION),
+    admission_registration_resource("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
         .with_subresources(STATUS)
         .rules(KindRules::ValidatingAdmissionPolicy),
-    admission_resource("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
-        .rules(KindRules::AdmissionPolicyBinding),
-    admission_configuration(ConfigurationKind::Validating)
-        .schema(&schema::VALIDATING_WEBHOOK_CONFIGURATION),
-    admission_configuration(ConfigurationKind::ExternalHook)
+    admission_registration_resource(
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+    )
+    .rules(KindRules::AdmissionPolicyBinding),
+    admission_configuration_resource(ConfigurationKind::Validating)
+        .with_schema(&schema::VALIDATING_WEBHOOK_CONFIGURATION),
+    admission_configuration_resource(ConfigurationKind::ExternalHook)
         .with_storage_path("admissionregistration.k8s.io/externaladmissionhookconfigurations")
-        .schema(&schema::EXTERNAL_ADMISSION_HOOK_CONFIGURATION),
-    admission_configuration(ConfigurationKind::Initializer)
+        .with_schema(&schema::EXTERNAL_ADMISSION_HOOK_CONFIGURATION),
+    admission_configuration_resource(ConfigurationKind::Initializer)
         .with_storage_path("admissionregistration.k8s.io/initializerconfigurations")
-        .schema(&schema::INITIALIZER_CONFIGURATION),
-    stored_resource(EXTENSIONS, "CustomResourceDefinition", "customresourcedefinitions", Cluster)
-        .with_short_names(&["crd", "crds"])
-        .categories(API_EXTENSIONS)
-        .with_subresources(STATUS)
-        .generation()
-        .require_resource_version()
-        .with_storage_path("apiextensions.k8s.io/customresourcedefinitions")
-        .rules(KindRules::CustomResourceDefinition)
-        .schema(&schema::CUSTOM_RESOURCE_DEFINITION),
-    stored_resource("scheduling.k8s.io", "PriorityClass", "priorityclasses", Cluster)
+        .with_schema(&schema::INITIALIZER_CONFIGURATION),
+    stored_v1_resource(
+        EXTENSIONS,
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        Cluster,
+    )
+    .with_short_names(&["crd", "crds"])
+    .with_categories(API_EXTENSIONS)
+    .with_subresources(STATUS)
+    .generation()
+    .require_resource_version()
+    .with_storage_path("apiextensions.k8s.io/customresourcedefinitions")
+    .rules(KindRules::CustomResourceDefinition)
+    .with_schema(&schema::CUSTOM_RESOURCE_DEFINITION),
+    stored_v1_resource("scheduling.k8s.io", "PriorityClass", "priorityclasses", Cluster)
         .with_short_names(&["pc"])
         .generation(),
-    stored_resource("coordination.k8s.io", "Lease", "leases", Namespaced)
+    stored_v1_resource("coordination.k8s.io", "Lease", "leases", Namespaced)
         .allow_create_on_update()
         .require_resource_version()
         .rules(KindRules::Lease)
-        .schema(&schema::LEASE),
-    stored_resource("node.k8s.io", "RuntimeClass", "runtimeclasses", Cluster)
+        .with_schema(&schema::LEASE),
+    stored_v1_resource("node.k8s.io", "RuntimeClass", "runtimeclasses", Cluster)
         .allow_create_on_update()
         .require_resource_version(),
-    stored_resource("discovery.k8s.io", "EndpointSlice", "endpointslices", Namespaced)
+    stored_v1_resource("discovery.k8s.io", "EndpointSlice", "endpointslices", Namespaced)
         .generation()
         .rules(KindRules::EndpointSlice),
-    stored_resource(RESOURCE, "DeviceClass", "deviceclasses", Cluster)
+    stored_v1_resource(RESOURCE, "DeviceClass", "deviceclasses", Cluster)
         .generation()
         .return_object_on_delete(),
-    stored_resource(RESOURCE, "ResourceClaim", "resourceclaims", Namespaced)
+    stored_v1_resource(RESOURCE, "ResourceClaim", "resourceclaims", Namespaced)
         .with_subresources(STATUS)
         .return_object_on_delete(),
-    stored_resource(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
+    stored_v1_resource(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
         .return_object_on_delete(),
-    stored_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
+    stored_v1_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .return_object_on_delete()
         .rules(KindRules::Immutable(kind::RESOURCE_SLICE)),
-    stored_resource(FLOW_CONTROL, "FlowSchema", "flowschemas", Cluster)
+    stored_v1_resource(FLOW_CONTROL, "FlowSchema", "flowschemas", Cluster)
         .with_subresources(STATUS)
         .generation()
         .rules(KindRules::FlowControl(manifests::flow_control::Kind::FlowSchema))
-        .schema(&schema::FLOW_SCHEMA),
-    stored_resource(
+        .with_schema(&schema::FLOW_SCHEMA),
+    stored_v1_resource(
         FLOW_CONTROL,
         "PriorityLevelConfiguration",
         "prioritylevelconfigurations",
@@ -378,7 +393,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     .with_subresources(STATUS)
     .generation()
     .rules(KindRules::FlowControl(manifests::flow_control::Kind::PriorityLevelConfiguration))
-    .schema(&schema::PRIORITY_LEVEL_CONFIGURATION),
+    .with_schema(&schema::PRIORITY_LEVEL_CONFIGURATION),
 ];
 
 const LOCAL_REVIEWS: &str = "localsubjectaccessreviews";

@@ -6,12 +6,12 @@ use store::{Unavailable, WriteError};
 
 /// The failure because of which the store only reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogFailure {
+pub(crate) struct ReadOnlyCause {
     pub(crate) unavailable_error: Unavailable,
     is_disk_full: bool,
 }
 
-impl LogFailure {
+impl ReadOnlyCause {
     pub(crate) fn new(error: &io::Error) -> Self {
         let reason = format!("it can not write its log and only reads: {error}");
         // A limit on the size of files or on the space of a user has the same effect as a full disk.
@@ -23,7 +23,7 @@ impl LogFailure {
     }
 
     /// The error of a write that the failure prevents.
-    pub(crate) fn write_error(&self) -> WriteError {
+    pub(crate) fn to_write_error(&self) -> WriteError {
         match self.is_disk_full {
             true => WriteError::DiskFull { reason: self.unavailable_error.reason.clone() },
             false => self.unavailable_error.clone().into(),
@@ -45,7 +45,7 @@ mod tests {
             (ErrorKind::PermissionDenied, false),
             (ErrorKind::Other, false),
         ] {
-            let error = LogFailure::new(&kind.into()).write_error();
+            let error = ReadOnlyCause::new(&kind.into()).to_write_error();
             assert_eq!(matches!(error, WriteError::DiskFull { .. }), is_full, "{kind}");
             assert_eq!(matches!(error, WriteError::Unavailable(_)), !is_full, "{kind}");
             assert!(error.to_string().contains("only reads"), "{error}");

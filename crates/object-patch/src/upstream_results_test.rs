@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::strategic_merge::strip_nulls_and_directives;
-use crate::{PatchError, StrategicMergeSchema, json_patch, merge_patch, strategic_merge_patch};
+use crate::{
+    PatchError, StrategicMergeSchema, apply_json_patch, apply_merge_patch,
+    apply_strategic_merge_patch,
+};
 
 /// Errors that the libraries return for patches that are valid here: an order for an empty list, and patches that
 /// make a library panic.
@@ -80,7 +83,7 @@ fn strategic_merge_results_match_kubernetes() {
     check_against_upstream(include_str!("../testdata/strategic.jsonl"), |case| {
         let text = |name: &str| case[name].as_str().unwrap();
         let schema = StrategicMergeSchema::of(text("group"), text("kind"));
-        strategic_merge_patch(case_document(case), case["patch"].clone(), &schema)
+        apply_strategic_merge_patch(case_document(case), case["patch"].clone(), &schema)
             .map(Value::Object)
     });
 }
@@ -88,7 +91,7 @@ fn strategic_merge_results_match_kubernetes() {
 #[test]
 fn merge_patch_results_match_kubernetes() {
     check_against_upstream(include_str!("../testdata/merge.jsonl"), |case| {
-        merge_patch(case_document(case), case["patch"].clone())
+        apply_merge_patch(case_document(case), case["patch"].clone())
             .map(Value::Object)
             .map(strip_nulls_and_directives)
     });
@@ -97,7 +100,7 @@ fn merge_patch_results_match_kubernetes() {
 #[test]
 fn json_patch_results_match_kubernetes() {
     check_against_upstream(include_str!("../testdata/json.jsonl"), |case| {
-        json_patch(case_document(case), case["patch"].clone())
+        apply_json_patch(case_document(case), case["patch"].clone())
             .map(Value::Object)
             .map(strip_nulls_and_directives)
     });

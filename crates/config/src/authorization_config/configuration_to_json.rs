@@ -43,9 +43,9 @@ fn webhook_to_json(settings: &WebhookSettings) -> Value {
     };
     json!({
         "authorizedTTL": format_ttl(settings.authorized_caching),
-        "cacheAuthorizedRequests": settings.authorized_caching.is_enabled(),
+        "cacheAuthorizedRequests": settings.authorized_caching.is_cache_enabled(),
         "unauthorizedTTL": format_ttl(settings.unauthorized_caching),
-        "cacheUnauthorizedRequests": settings.unauthorized_caching.is_enabled(),
+        "cacheUnauthorizedRequests": settings.unauthorized_caching.is_cache_enabled(),
         "timeout": format_duration(settings.timeout.get()),
         "subjectAccessReviewVersion": settings.subject_access_review_version.name(),
         "matchConditionSubjectAccessReviewVersion": condition_version,

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 /// as `[m1, m2]`, each once. An empty slice gives an empty text.
 ///
 /// ```
-/// assert_eq!(field_errors::aggregate(&["a", "a"]), "a");
-/// assert_eq!(field_errors::aggregate(&["a", "b", "a"]), "[a, b]");
+/// assert_eq!(field_errors::aggregate_messages(&["a", "a"]), "a");
+/// assert_eq!(field_errors::aggregate_messages(&["a", "b", "a"]), "[a, b]");
 /// ```
-pub fn aggregate<S: AsRef<str>>(messages: &[S]) -> String {
+pub fn aggregate_messages<S: AsRef<str>>(messages: &[S]) -> String {
     let mut seen = HashSet::new();
     let distinct: Vec<&str> =
         messages.iter().map(AsRef::as_ref).filter(|message| seen.insert(*message)).collect();
@@ -26,11 +26,11 @@ mod tests {
 
     #[test]
     fn messages_are_joined_and_deduplicated() {
-        assert_eq!(aggregate::<&str>(&[]), "");
-        assert_eq!(aggregate(&["a"]), "a");
-        assert_eq!(aggregate(&["a", "a", "a"]), "a");
-        assert_eq!(aggregate(&["b", "a"]), "[b, a]");
-        assert_eq!(aggregate(&["b", "a", "b", "c"]), "[b, a, c]");
-        assert_eq!(aggregate(&[String::from("[a, b]"), String::from("c")]), "[[a, b], c]");
+        assert_eq!(aggregate_messages::<&str>(&[]), "");
+        assert_eq!(aggregate_messages(&["a"]), "a");
+        assert_eq!(aggregate_messages(&["a", "a", "a"]), "a");
+        assert_eq!(aggregate_messages(&["b", "a"]), "[b, a]");
+        assert_eq!(aggregate_messages(&["b", "a", "b", "c"]), "[b, a, c]");
+        assert_eq!(aggregate_messages(&[String::from("[a, b]"), String::from("c")]), "[[a, b], c]");
     }
 }

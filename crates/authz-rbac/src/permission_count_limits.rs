@@ -16,7 +16,7 @@ pub const ROLE_COMBINATIONS_MAX: u64 = 1_000_000;
 impl PolicyRule {
     /// Counts the permissions that the rule grants: a verb on a resource, with a name if the rule has
     /// names, or a verb on a path.
-    pub fn n_combinations(&self) -> u64 {
+    pub fn n_permissions(&self) -> u64 {
         let n_verbs = count(&self.verbs);
         let n_targets = count(&self.api_groups).saturating_mul(count(&self.resources));
         let n_named = n_targets.saturating_mul(count(&self.resource_names).max(1));
@@ -37,8 +37,8 @@ impl PolicyRule {
 }
 
 /// Counts the permissions of all rules; a permission of two rules counts twice.
-pub fn n_combinations(rules: &[PolicyRule]) -> u64 {
-    rules.iter().fold(0, |sum: u64, rule| sum.saturating_add(rule.n_combinations()))
+pub fn n_permissions_of_rules(rules: &[PolicyRule]) -> u64 {
+    rules.iter().fold(0, |sum: u64, rule| sum.saturating_add(rule.n_permissions()))
 }
 
 fn count(list: &[String]) -> u64 {
@@ -70,8 +70,8 @@ mod tests {
                 resource_names: list(names),
                 non_resource_urls: list(urls),
             };
-            assert_eq!(rule.n_combinations(), want, "{verbs} {groups} {resources} {names} {urls}");
-            assert_eq!(n_combinations(&[rule.clone(), rule]), want.saturating_mul(2));
+            assert_eq!(rule.n_permissions(), want, "{verbs} {groups} {resources} {names} {urls}");
+            assert_eq!(n_permissions_of_rules(&[rule.clone(), rule]), want.saturating_mul(2));
         }
     }
 }

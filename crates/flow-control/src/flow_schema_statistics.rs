@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::flow_controller::Rejection;
+use crate::flow_controller::RejectionReason;
 
 /// The upper bounds of the buckets in milliseconds, as in Kubernetes.
 const BUCKETS_MS: [u64; 13] =
@@ -11,11 +11,11 @@ const BUCKETS_MS: [u64; 13] =
 
 /// The counters of one flow schema. All accesses are relaxed, because nothing but metrics depends on them.
 #[derive(Debug, Default)]
-pub(crate) struct FlowStatistics {
-    n_dispatched: AtomicU64,
-    n_rejected: [AtomicU64; Rejection::ALL.len()],
-    pub(crate) n_waiting: Gauge,
-    pub(crate) n_executing: Gauge,
+pub(crate) struct FlowSchemaStatistics {
+    n_dispatched_requests: AtomicU64,
+    n_rejected_requests_by_reason: [AtomicU64; RejectionReason::ALL.len()],
+    pub(crate) n_waiting_requests: Gauge,
+    pub(crate) n_executing_requests: Gauge,
     pub(crate) seats_in_use: Gauge,
     dispatched_wait_durations: Histogram,
     rejected_wait_durations: Histogram,
@@ -23,7 +23,7 @@ pub(crate) struct FlowStatistics {
     watch_initialization_durations: Histogram,
 }
 
-/// A number that goes up and down.
+/// A count that goes up and down, such as that of the requests that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge(AtomicUsize);
 
@@ -31,24 +31,24 @@ pub(crate) struct Gauge(AtomicUsize);
 struct Histogram {
     /// The observations of each bucket; those that are longer than every bound are last.
     bucket_counts: [AtomicU64; BUCKETS_MS.len() + 1],
-    sum_nanos: AtomicU64,
+    duration_sum_nanos: AtomicU64,
 }
 
 /// The statistics of the requests of one flow schema.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FlowUsage {
+pub struct FlowSchemaUsage {
     /// The name of the flow schema.
-    pub schema: String,
+    pub flow_schema_name: String,
     /// The name of its priority level.
-    pub level: String,
+    pub priority_level_name: String,
     /// The requests that got a seat.
-    pub n_dispatched: u64,
+    pub n_dispatched_requests: u64,
     /// The requests that got no seat, by reason.
-    pub n_rejected: [(Rejection, u64); Rejection::ALL.len()],
+    pub n_rejected_requests_by_reason: [(RejectionReason, u64); RejectionReason::ALL.len()],
     /// The requests that wait for a seat now.
-    pub n_waiting: usize,
+    pub n_waiting_requests: usize,
     /// The requests that hold a seat now.
-    pub n_executing: usize,
+    pub n_executing_requests: usize,
     /// The seats that these requests hold.
     pub seats_in_use: usize,
     /// How long requests waited that got a seat.
@@ -72,53 +72,58 @@ pub struct DurationHistogram {
     pub sum_seconds: f64,
 }
 
-impl FlowStatistics {
+impl FlowSchemaStatistics {
     pub(crate) fn record_dispatch(&self, waited: Duration) {
-        self.n_dispatched.fetch_add(1, Ordering::Relaxed);
-        self.dispatched_wait_durations.observe(waited);
+        self.n_dispatched_requests.fetch_add(1, Ordering::Relaxed);
+        self.dispatched_wait_durations.observe_duration(waited);
     }
 
-    pub(crate) fn record_rejection(&self, why: Rejection, waited: Duration) {
-        for (rejection, counter) in Rejection::ALL.into_iter().zip(&self.n_rejected) {
+    pub(crate) fn record_rejection(&self, why: RejectionReason, waited: Duration) {
+        for (rejection, counter) in
+            RejectionReason::ALL.into_iter().zip(&self.n_rejected_requests_by_reason)
+        {
             if rejection == why {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.rejected_wait_durations.observe(waited);
+        self.rejected_wait_durations.observe_duration(waited);
     }
 
     pub(crate) fn record_execution(&self, is_watch: bool, took: Duration) {
         if is_watch { &self.watch_initialization_durations } else { &self.execution_durations }
-            .observe(took);
+            .observe_duration(took);
     }
 
-    pub(crate) fn to_flow_usage(&self, schema: &str, level: &str) -> FlowUsage {
-        let mut n_rejected = Rejection::ALL.map(|rejection| (rejection, 0));
-        for ((_, n), counter) in n_rejected.iter_mut().zip(&self.n_rejected) {
+    pub(crate) fn to_flow_schema_usage(&self, schema: &str, level: &str) -> FlowSchemaUsage {
+        let mut n_rejected_requests_by_reason =
+            RejectionReason::ALL.map(|rejection| (rejection, 0));
+        for ((_, n), counter) in
+            n_rejected_requests_by_reason.iter_mut().zip(&self.n_rejected_requests_by_reason)
+        {
             *n = counter.load(Ordering::Relaxed);
         }
-        FlowUsage {
-            schema: schema.to_owned(),
-            level: level.to_owned(),
-            n_dispatched: self.n_dispatched.load(Ordering::Relaxed),
-            n_rejected,
-            n_waiting: self.n_waiting.get(),
-            n_executing: self.n_executing.get(),
+        FlowSchemaUsage {
+            flow_schema_name: schema.to_owned(),
+            priority_level_name: level.to_owned(),
+            n_dispatched_requests: self.n_dispatched_requests.load(Ordering::Relaxed),
+            n_rejected_requests_by_reason,
+            n_waiting_requests: self.n_waiting_requests.get(),
+            n_executing_requests: self.n_executing_requests.get(),
             seats_in_use: self.seats_in_use.get(),
-            dispatched_wait_durations: self.dispatched_wait_durations.read(),
-            rejected_wait_durations: self.rejected_wait_durations.read(),
-            execution_durations: self.execution_durations.read(),
-            watch_initialization_durations: self.watch_initialization_durations.read(),
+            dispatched_wait_durations: self.dispatched_wait_durations.read_durations(),
+            rejected_wait_durations: self.rejected_wait_durations.read_durations(),
+            execution_durations: self.execution_durations.read_durations(),
+            watch_initialization_durations: self.watch_initialization_durations.read_durations(),
         }
     }
 }
 
 impl Gauge {
-    pub(crate) fn add(&self, n: usize) {
+    pub(crate) fn increase_gauge(&self, n: usize) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    pub(crate) fn subtract(&self, n: usize) {
+    pub(crate) fn decrease_gauge(&self, n: usize) {
         self.0.fetch_sub(n, Ordering::Relaxed);
     }
 
@@ -128,16 +133,16 @@ impl Gauge {
 }
 
 impl Histogram {
-    fn observe(&self, duration: Duration) {
+    fn observe_duration(&self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_MS.iter().take_while(|bound| nanos > **bound * 1_000_000).count();
         if let Some(counter) = self.bucket_counts.get(bucket) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        self.sum_nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.duration_sum_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    fn read(&self) -> DurationHistogram {
+    fn read_durations(&self) -> DurationHistogram {
         let mut buckets = BUCKETS_MS.map(|bound| (bound as f64 / 1_000.0, 0));
         let mut n_observations = 0;
         let mut counters = self.bucket_counts.iter();
@@ -149,7 +154,8 @@ impl Histogram {
         DurationHistogram {
             cumulative_buckets: buckets,
             n_observations: n_observations + n_longer,
-            sum_seconds: Duration::from_nanos(self.sum_nanos.load(Ordering::Relaxed)).as_secs_f64(),
+            sum_seconds: Duration::from_nanos(self.duration_sum_nanos.load(Ordering::Relaxed))
+                .as_secs_f64(),
         }
     }
 }
@@ -162,9 +168,9 @@ mod tests {
     fn a_duration_counts_in_the_buckets_that_it_fits_into() {
         let histogram = Histogram::default();
         for millis in [0, 5, 6, 30_000, 30_001] {
-            histogram.observe(Duration::from_millis(millis));
+            histogram.observe_duration(Duration::from_millis(millis));
         }
-        let read = histogram.read();
+        let read = histogram.read_durations();
         assert_eq!(read.cumulative_buckets[..4], [(0.0, 1), (0.005, 2), (0.02, 3), (0.05, 3)]);
         assert_eq!(read.cumulative_buckets.last(), Some(&(30.0, 4)));
         assert_eq!(read.n_observations, 5);

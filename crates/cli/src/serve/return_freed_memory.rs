@@ -13,7 +13,8 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// The thread returns memory if the resident memory has grown by this much since the last return.
 const GROWTH_BYTES_MIN: u64 = 8 << 20;
 
-/// Memory is returned after this many intervals too, however little was added: what was in use the last time may be free now.
+/// The thread also returns memory after this many intervals without growth, because memory that was in use
+/// before may be free now.
 const INTERVALS_MAX: u32 = 40;
 
 /// More bytes than any address space has.
@@ -28,18 +29,18 @@ pub(super) fn start() -> io::Result<()> {
 }
 
 fn run() {
-    let mut bytes_kept = resident_bytes().unwrap_or(0);
+    let mut bytes_kept = resident_memory_bytes().unwrap_or(0);
     let mut n_intervals = 0;
     loop {
         std::thread::sleep(INTERVAL);
-        let Some(bytes) = resident_bytes() else { return };
+        let Some(bytes) = resident_memory_bytes() else { return };
         n_intervals += 1;
         if bytes < bytes_kept + GROWTH_BYTES_MIN && n_intervals < INTERVALS_MAX {
             bytes_kept = bytes_kept.min(bytes);
             continue;
         }
         return_freed_memory();
-        bytes_kept = resident_bytes().unwrap_or(bytes);
+        bytes_kept = resident_memory_bytes().unwrap_or(bytes);
         n_intervals = 0;
     }
 }
@@ -52,7 +53,7 @@ fn return_freed_memory() {
 }
 
 /// The resident memory of this process; `None` on a system that does not report it.
-fn resident_bytes() -> Option<u64> {
+fn resident_memory_bytes() -> Option<u64> {
     /// The size of a page of memory. Where pages are larger, memory is returned less often.
     const PAGE_BYTES: u64 = 4 << 10;
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
@@ -70,11 +71,11 @@ mod tests {
         const N_BLOCKS: usize = 1_000;
         const BLOCK_BYTES: usize = 200 << 10;
         let allocated: Vec<Vec<u8>> = (0..N_BLOCKS).map(|_| vec![1; BLOCK_BYTES]).collect();
-        let most = resident_bytes().unwrap();
+        let most = resident_memory_bytes().unwrap();
         // Another thread frees it, as with connections that move from worker to worker.
         std::thread::spawn(move || drop(allocated)).join().unwrap();
         return_freed_memory();
-        let rest = resident_bytes().unwrap();
+        let rest = resident_memory_bytes().unwrap();
         let returned = most.saturating_sub(rest);
         assert!(returned > (N_BLOCKS * BLOCK_BYTES / 2) as u64, "{most} bytes, then {rest}");
     }

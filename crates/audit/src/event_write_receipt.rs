@@ -10,18 +10,18 @@ use tokio::time::timeout;
 
 use crate::backend::BackendState;
 
-/// Shows whether an event was written. A caller that does not wait drops it.
+/// Tells whether the backends have written an event. A caller that does not wait drops it.
 #[derive(Debug, Default)]
 #[must_use = "a request waits for its receipt in the blocking modes"]
-pub struct Receipt {
-    is_refused: bool,
+pub struct EventWriteReceipt {
+    is_dropped_by_strict_backend: bool,
     pending_writes: Vec<PendingWrite>,
 }
 
 /// A backend in a strict mode did not write an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("failed to store audit event")]
-pub struct NotRecorded;
+pub struct EventNotWritten;
 
 /// The write of an event at one backend.
 #[derive(Debug)]
@@ -33,12 +33,12 @@ pub(crate) struct PendingWrite {
 }
 
 /// The future of a receipt, which is boxed as every future between crates.
-pub type ReceiptFuture = Pin<Box<dyn Future<Output = Result<(), NotRecorded>> + Send>>;
+pub type EventWriteFuture = Pin<Box<dyn Future<Output = Result<(), EventNotWritten>> + Send>>;
 
-impl Receipt {
+impl EventWriteReceipt {
     /// Marks the event as dropped by a strict backend.
-    pub(crate) fn mark_refused(&mut self) {
-        self.is_refused = true;
+    pub(crate) fn mark_dropped_by_strict_backend(&mut self) {
+        self.is_dropped_by_strict_backend = true;
     }
 
     pub(crate) fn add_pending_write(&mut self, pending: PendingWrite) {
@@ -52,16 +52,16 @@ impl Receipt {
 
     /// Waits until the backends that requests wait for have written the event, for a limited time.
     ///
-    /// The future fails with [`NotRecorded`] if a backend in the mode `blocking-strict` did not write the event. A
+    /// The future fails with [`EventNotWritten`] if a backend in the mode `blocking-strict` did not write the event. A
     /// request at the stage RequestReceived must then be refused.
-    pub fn wait_until_written(self) -> ReceiptFuture {
+    pub fn wait_until_written(self) -> EventWriteFuture {
         Box::pin(async move {
-            let mut is_refused = self.is_refused;
+            let mut is_refused = self.is_dropped_by_strict_backend;
             for pending in self.pending_writes {
                 let is_strict = pending.is_strict;
                 is_refused |= !pending.wait_until_written().await && is_strict;
             }
-            if is_refused { Err(NotRecorded) } else { Ok(()) }
+            if is_refused { Err(EventNotWritten) } else { Ok(()) }
         })
     }
 }

@@ -28,7 +28,7 @@ const CUSTOM_FORMS: [(&str, &str); 15] = [
 ];
 const SCALARS: [&str; 6] = ["string", "int32", "int64", "bool", "bytes", "double"];
 
-/// `UPDATE_EXPECT=1 cargo test -p codec derived_from_types` rewrites the table after a change of the types.
+/// `UPDATE_EXPECT=1 cargo test -p codec derive_table_test` rewrites the table after a change of the types.
 #[test]
 fn the_table_is_derived_from_the_types() {
     let derived = derive_table(&std::fs::read_to_string(TYPES).unwrap());

@@ -100,17 +100,17 @@ pub(super) fn encode_event_line(event: &Event, stage: Stage, now: Timestamp) -> 
         level: event.audit_config.level,
         audit_id: &event.audit_id,
         stage,
-        request_uri: &event.uri,
+        request_uri: &event.request_uri,
         verb: &event.verb,
-        user: event.user.as_ref().map(wire_user).unwrap_or_default(),
-        impersonated_user: impersonated.map(|impersonated| wire_user(&impersonated.user)),
+        user: event.user.as_ref().map(to_wire_user).unwrap_or_default(),
+        impersonated_user: impersonated.map(|impersonated| to_wire_user(&impersonated.user)),
         authentication_metadata: impersonated
             .map(|impersonated| impersonated.impersonation_mode.as_str())
             .filter(|constraint| !constraint.is_empty())
             .map(|impersonation_constraint| WireAuthentication { impersonation_constraint }),
         source_ips: &event.source_ips,
         user_agent: &event.user_agent,
-        object_ref: event.object_ref.as_ref().map(wire_object_ref),
+        object_ref: event.object_ref.as_ref().map(to_wire_object_ref),
         response_status: event.response_status.as_ref(),
         request_object: event.request_object.as_ref(),
         response_object: event.response_object.as_ref(),
@@ -125,7 +125,7 @@ pub(super) fn encode_event_line(event: &Event, stage: Stage, now: Timestamp) -> 
     line
 }
 
-fn wire_user(user: &User) -> WireUser<'_> {
+fn to_wire_user(user: &User) -> WireUser<'_> {
     WireUser {
         username: &user.name,
         uid: &user.uid,
@@ -134,7 +134,7 @@ fn wire_user(user: &User) -> WireUser<'_> {
     }
 }
 
-fn wire_object_ref(object: &ObjectRef) -> WireObjectRef<'_> {
+fn to_wire_object_ref(object: &ObjectRef) -> WireObjectRef<'_> {
     WireObjectRef {
         resource: &object.resource,
         namespace: &object.namespace,

@@ -62,7 +62,7 @@ pub(crate) fn requirement_for_request(
         ("coordination.k8s.io", "leases") => lease_requirement(verb, resource),
         ("storage.k8s.io", "csinodes") => csi_node_requirement(verb, resource, feature_gates),
         ("resource.k8s.io", "resourceslices") => resource_slice_requirement(verb, resource),
-        ("", "nodes") => node_requirement(verb, resource),
+        ("", "nodes") => node_object_requirement(verb, resource),
         ("", "pods") => pod_requirement(verb, resource),
         ("certificates.k8s.io", "podcertificaterequests") => {
             pod_certificate_request_requirement(verb, resource, feature_gates)
@@ -72,7 +72,9 @@ pub(crate) fn requirement_for_request(
 }
 
 /// The nodes whose objects the field selector of a request selects.
-pub(crate) fn selected_nodes<'a>(resource: &Resource<'a>) -> impl Iterator<Item = &'a str> {
+pub(crate) fn nodes_in_field_selector<'a>(
+    resource: &Resource<'a>,
+) -> impl Iterator<Item = &'a str> {
     let requirements = resource.field_requirements().iter();
     requirements
         .filter(|requirement| {
@@ -87,13 +89,13 @@ fn namespaced_read_requirement(
     kind: ObjectKind,
 ) -> NodeRequirement {
     if !verb.is_read_only() {
-        return never_met("can only read resources of this type");
+        return never_met_requirement("can only read resources of this type");
     }
     if !resource.subresource.is_empty() {
-        return never_met("cannot read subresource");
+        return never_met_requirement("cannot read subresource");
     }
     if resource.namespace.is_cluster_scope() {
-        return never_met("can only read namespaced object of this type");
+        return never_met_requirement("can only read namespaced object of this type");
     }
     NodeRequirement::Related(kind)
 }
@@ -104,10 +106,10 @@ fn get_only_requirement(
     kind: ObjectKind,
 ) -> NodeRequirement {
     if verb != Verb::GET {
-        return never_met("can only get individual resources of this type");
+        return never_met_requirement("can only get individual resources of this type");
     }
     if !resource.subresource.is_empty() {
-        return never_met("cannot get subresource");
+        return never_met_requirement("cannot get subresource");
     }
     NodeRequirement::Related(kind)
 }
@@ -115,7 +117,7 @@ fn get_only_requirement(
 fn claim_status_requirement(verb: Verb<'_>) -> NodeRequirement {
     match verb {
         Verb::UPDATE | Verb::PATCH => NodeRequirement::Related(ObjectKind::PersistentVolumeClaim),
-        _ => never_met("can only get/update/patch this type"),
+        _ => never_met_requirement("can only get/update/patch this type"),
     }
 }
 
@@ -130,26 +132,30 @@ fn service_account_requirement(
         return if is_enabled {
             namespaced_read_requirement(verb, resource, ObjectKind::ServiceAccount)
         } else {
-            never_met("not allowed to get service accounts")
+            never_met_requirement("not allowed to get service accounts")
         };
     }
     if verb != Verb::CREATE || resource.name.is_empty() {
-        return never_met("can only create tokens for individual service accounts");
+        return never_met_requirement("can only create tokens for individual service accounts");
     }
     if resource.subresource != "token" {
-        return never_met("can only create token subresource of serviceaccount");
+        return never_met_requirement("can only create token subresource of serviceaccount");
     }
     NodeRequirement::Related(ObjectKind::ServiceAccount)
 }
 
 fn lease_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     if !matches!(verb, Verb::GET | Verb::CREATE | Verb::UPDATE | Verb::PATCH | Verb::DELETE) {
-        return never_met("can only get, create, update, patch, or delete a node lease");
+        return never_met_requirement(
+            "can only get, create, update, patch, or delete a node lease",
+        );
     }
     if resource.namespace != LEASE_NAMESPACE {
-        return never_met("can only access leases in the \"kube-node-lease\" system namespace");
+        return never_met_requirement(
+            "can only access leases in the \"kube-node-lease\" system namespace",
+        );
     }
-    same_name_unless_create(
+    same_name_requirement_unless_create(
         verb,
         "can only access node lease with the same name as the requesting node",
     )
@@ -167,22 +173,22 @@ fn csi_node_requirement(
             Verb::GET | Verb::CREATE | Verb::UPDATE | Verb::PATCH | Verb::DELETE
         ) =>
         {
-            never_met("can only get, create, update, patch, or delete a CSINode")
+            never_met_requirement("can only get, create, update, patch, or delete a CSINode")
         }
-        "" => same_name_unless_create(verb, OTHER_NAME),
+        "" => same_name_requirement_unless_create(verb, OTHER_NAME),
         "status" if !feature_gates.csi_volume_health => {
-            never_met("CSINode status access requires CSIVolumeHealth feature")
+            never_met_requirement("CSINode status access requires CSIVolumeHealth feature")
         }
         "status" if !matches!(verb, Verb::GET | Verb::UPDATE | Verb::PATCH) => {
-            never_met("can only get, update, or patch CSINode status")
+            never_met_requirement("can only get, update, or patch CSINode status")
         }
         "status" => NodeRequirement::SameName(OTHER_NAME),
-        _ => never_met("cannot authorize CSINode subresources"),
+        _ => never_met_requirement("cannot authorize CSINode subresources"),
     }
 }
 
 /// A create request need not have the name of the object, so admission checks it.
-fn same_name_unless_create(verb: Verb<'_>, reason: &'static str) -> NodeRequirement {
+fn same_name_requirement_unless_create(verb: Verb<'_>, reason: &'static str) -> NodeRequirement {
     if verb == Verb::CREATE {
         NodeRequirement::AlwaysMet
     } else {
@@ -192,7 +198,7 @@ fn same_name_unless_create(verb: Verb<'_>, reason: &'static str) -> NodeRequirem
 
 fn resource_slice_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     if !resource.subresource.is_empty() {
-        return never_met("cannot authorize ResourceSlice subresources");
+        return never_met_requirement("cannot authorize ResourceSlice subresources");
     }
     match verb {
         Verb::CREATE => NodeRequirement::AlwaysMet,
@@ -202,21 +208,21 @@ fn resource_slice_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRe
         Verb::LIST | Verb::WATCH | Verb::DELETE_COLLECTION => NodeRequirement::Selector(
             "can only list/watch/deletecollection resourceslices with nodeName field selector",
         ),
-        _ => never_met(
+        _ => never_met_requirement(
             "only the following verbs are allowed for a ResourceSlice: \
              get, watch, list, create, update, patch, delete, deletecollection",
         ),
     }
 }
 
-fn node_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
+fn node_object_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     match (resource.subresource, verb) {
         ("", Verb::CREATE | Verb::UPDATE | Verb::PATCH)
         | ("status", Verb::UPDATE | Verb::PATCH) => NodeRequirement::AlwaysMet,
         // The requirement is not [`NodeRequirement::Related`], because a kubelet reads its Node object before it
         // exists.
         ("", Verb::GET | Verb::LIST | Verb::WATCH) => NodeRequirement::OwnNode,
-        _ => never_met(""),
+        _ => never_met_requirement(""),
     }
 }
 
@@ -230,7 +236,7 @@ fn pod_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
         ("", Verb::CREATE | Verb::DELETE)
         | ("status", Verb::UPDATE | Verb::PATCH)
         | ("eviction", Verb::CREATE) => NodeRequirement::AlwaysMet,
-        _ => never_met(""),
+        _ => never_met_requirement(""),
     }
 }
 
@@ -240,10 +246,12 @@ fn pod_certificate_request_requirement(
     feature_gates: FeatureGates,
 ) -> NodeRequirement {
     if !feature_gates.pod_certificate_request {
-        return never_met("");
+        return never_met_requirement("");
     }
     if !resource.subresource.is_empty() {
-        return never_met("nodes may not access the status subresource of PodCertificateRequests");
+        return never_met_requirement(
+            "nodes may not access the status subresource of PodCertificateRequests",
+        );
     }
     match verb {
         Verb::CREATE => NodeRequirement::AlwaysMet,
@@ -257,6 +265,6 @@ fn pod_certificate_request_requirement(
     }
 }
 
-const fn never_met(reason: &'static str) -> NodeRequirement {
+const fn never_met_requirement(reason: &'static str) -> NodeRequirement {
     NodeRequirement::NeverMet(Reason::from_static(reason))
 }

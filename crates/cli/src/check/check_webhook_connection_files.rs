@@ -10,7 +10,7 @@ use kubeconfig::{LoadError, LoadedConnections, ServiceConnection};
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 
 /// The start of a file, as position of errors that concern the whole file.
-const FILE_START: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end: 0 };
+const FILE_START: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end_offset: 0 };
 
 /// Checks a file that a configuration names as `kubeConfigFile`. Returns `None` if it has no finding.
 pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
@@ -22,12 +22,12 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
             return Some(CheckedFile { name, check_outcome: CheckOutcome::Unreadable { message } });
         }
     };
-    let source = Source { name: &name, bytes: &bytes };
+    let source = Source { name: &name, file_bytes: &bytes };
     let loaded = kubeconfig::parse_connections(&source, path, &kubeconfig::read_file);
     let loaded = loaded.and_then(|loaded| {
         loaded.into_single_connection().map(Box::new).map(LoadedConnections::Kubeconfig)
     });
-    let file = connection_findings(&source, loaded);
+    let file = connection_file_findings(&source, loaded);
     let text = source.text().into_owned();
     let outcome = CheckOutcome::Read(Box::new(FileFindings { file_text: text, ..file }));
     match &outcome {
@@ -40,10 +40,13 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
 
 /// Checks a kubeconfig or a hook file and the files that it names, as a server would.
 pub(super) fn check_webhook_connection_file(source: &Source<'_>, path: &Path) -> FileFindings {
-    connection_findings(source, kubeconfig::parse_connections(source, path, &kubeconfig::read_file))
+    connection_file_findings(
+        source,
+        kubeconfig::parse_connections(source, path, &kubeconfig::read_file),
+    )
 }
 
-fn connection_findings(
+fn connection_file_findings(
     source: &Source<'_>,
     loaded: Result<LoadedConnections, LoadError>,
 ) -> FileFindings {
@@ -68,7 +71,7 @@ fn connection_findings(
         }
         LoadedConnections::Hooks(hooks) => {
             let names = hooks.iter().map(|hook| hook.name.clone()).collect();
-            let connections = hooks.into_iter().map(|hook| hook.connection).collect();
+            let connections = hooks.into_iter().map(|hook| hook.service_connection).collect();
             (ContentSummary::Hooks { names }, connections)
         }
     };
@@ -92,7 +95,7 @@ fn connection_findings(
 fn whole_file_finding(source: &Source<'_>, message: &str) -> Finding {
     Finding::from(Diagnostic {
         fault: Fault::Server { field: String::new(), message: message.to_owned() },
-        file: source.name.to_owned(),
+        file_name: source.name.to_owned(),
         position: FILE_START,
         hint: None,
         expression_issues: Vec::new(),
