@@ -90,7 +90,7 @@ impl Schema {
         Self { name, description, fields, is_atomic: false, is_incomplete: false }
     }
 
-    const fn as_atomic_map(self) -> Self {
+    const fn mark_atomic(self) -> Self {
         Self { is_atomic: true, ..self }
     }
 

@@ -63,7 +63,7 @@ static LOCAL_OBJECT_REFERENCE: Schema = Schema::new(
     "An object of the same namespace.",
     &[Field::new("name", FieldType::Text, "Its name.")],
 )
-.as_atomic_map();
+.mark_atomic();
 
 static OBJECT_REFERENCE: Schema = Schema::new(
     "io.k8s.api.core.v1.ObjectReference",
@@ -78,7 +78,7 @@ static OBJECT_REFERENCE: Schema = Schema::new(
         Field::new("uid", FieldType::Text, "Its UID."),
     ],
 )
-.as_atomic_map();
+.mark_atomic();
 
 pub(crate) static NAMESPACE: Schema = Schema::new(
     "io.k8s.api.core.v1.Namespace",

@@ -75,7 +75,7 @@ static OWNER_REFERENCE: Schema = Schema::new(
         Field::new("uid", FieldType::Text, "UID of the owner.").mark_required(),
     ],
 )
-.as_atomic_map();
+.mark_atomic();
 
 static MANAGED_FIELDS_ENTRY: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
@@ -130,7 +130,7 @@ pub(super) static LABEL_SELECTOR: Schema = Schema::new(
         Field::new("matchLabels", TEXT_MAP, "Labels that an object must have."),
     ],
 )
-.as_atomic_map();
+.mark_atomic();
 
 static LABEL_SELECTOR_REQUIREMENT: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",

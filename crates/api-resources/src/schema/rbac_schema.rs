@@ -79,7 +79,7 @@ static ROLE_REFERENCE: Schema = Schema::new(
         Field::new("name", FieldType::Text, "Its name.").mark_required(),
     ],
 )
-.as_atomic_map();
+.mark_atomic();
 
 static SUBJECT: Schema = Schema::new(
     "io.k8s.api.rbac.v1.Subject",
@@ -91,4 +91,4 @@ static SUBJECT: Schema = Schema::new(
         Field::new("namespace", FieldType::Text, "Where a service account lives."),
     ],
 )
-.as_atomic_map();
+.mark_atomic();
