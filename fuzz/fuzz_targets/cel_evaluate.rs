@@ -27,7 +27,7 @@ mod world;
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(world::environment);
 
-/// The most text that a message or a value shows of itself, with room for what stands around it.
+/// The maximum length in bytes of a printed message or value, with room for the text around it.
 const SHOWN_BYTES_MAX: usize = 200_000;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -80,7 +80,7 @@ fn check(source: &str, program: &Program, request: &Request) {
         return;
     }
     assert!(first.cost <= COST_LIMIT, "{source}");
-    // What it cost is just enough, except that `has` can give cost back.
+    // A limit equal to the cost of the first run is just enough, except that `has` can give cost back.
     if source.contains("has(") {
         return;
     }

@@ -14,8 +14,8 @@ mod world;
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(world::environment);
 
-/// The most text that the issues of a short expression may take. The compiler tells a hundred of
-/// them apart and shows the line of each.
+/// The maximum length in bytes of the issues of a short expression. The compiler reports up to a hundred issues and
+/// shows the line of each.
 const REPORT_BYTES_MAX: usize = 8 << 20;
 
 fuzz_target!(|source: &str| {

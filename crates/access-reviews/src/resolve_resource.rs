@@ -51,7 +51,7 @@ pub(crate) struct ResourceNameInBody {
 pub(crate) enum ResourceNameField {
     /// `spec.resourceKind` of the first proposal.
     ResourceKind,
-    /// `spec.resourceAttributes.resource` of the reviews of today.
+    /// `spec.resourceAttributes.resource` of current reviews.
     ResourceAttributes,
 }
 

@@ -68,7 +68,8 @@ impl Metadata {
         self.metadata_fields.get("namespace").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Sets the namespace of the request. It is removed from a kind without namespaces; a different namespace is an error.
+    /// Sets the namespace of a namespaced review to that of the request. If the body already has another namespace,
+    /// that is an error. Removes the namespace of a cluster-scoped review.
     pub(crate) fn set_namespace(
         &mut self,
         kind: ReviewKind,

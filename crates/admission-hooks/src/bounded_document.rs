@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(decode(other).unwrap().to_string(), other);
         }
         assert!(decode("{\"response\":{\"a\":}}").is_err());
-        // The last of two members of one name counts, as in Go.
+        // Of two members with the same name the last one applies, as in Go.
         assert_eq!(decode("{\"kind\":1,\"kind\":2}").unwrap(), json!({"kind": 2}));
     }
 

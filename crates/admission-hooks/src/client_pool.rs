@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most services whose clients are pooled. Calls to more services work, with more handshakes.
+/// The maximum number of services whose clients are pooled. Calls to more services work, with more handshakes.
 pub(crate) const SERVICES_MAX: usize = 200;
 
 /// Values by key, with eviction of the least recently used value.

@@ -15,7 +15,7 @@ use crate::service_credentials::ServiceCredentialsTable;
 /// The `User-Agent` of calls.
 const USER_AGENT: &str = "portcullis-admission";
 
-/// The most endpoints of one service whose clients are pooled. Calls to a service with more endpoints
+/// The maximum number of endpoints of one service whose clients are pooled. Calls to a service with more endpoints
 /// work, with more handshakes.
 const ENDPOINTS_MAX: usize = 32;
 

@@ -9,8 +9,8 @@ use crate::call_failure::CallFailure;
 use crate::hook_call::CallError;
 use crate::hook_response::go_type_name;
 
-/// The most values in a patch: operations, their members, and the values that they add. The largest objects that
-/// can be stored hardly have more.
+/// The maximum number of values in a patch: operations, their members, and the values that they add. The largest
+/// objects that can be stored hardly have more.
 const PATCH_VALUES_MAX: usize = 200_000;
 
 /// Decodes a patch; `None` if it has no operations.

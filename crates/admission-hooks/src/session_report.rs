@@ -47,13 +47,14 @@ pub enum HookOutcome {
 /// Why a hook whose rules match was not called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its `namespaceSelector` does not match the labels of the namespace.
+    /// The `namespaceSelector` of the hook does not match the labels of the namespace.
     NamespaceSelector,
-    /// Its `objectSelector` matches neither object.
+    /// The `objectSelector` of the hook matches neither object.
     ObjectSelector,
     /// The match condition of this name is false.
     Condition(String),
-    /// Its match conditions failed with this error, and its `failurePolicy` is `Ignore`.
+    /// The match conditions of the hook failed with this error, and its `failurePolicy` is
+    /// `Ignore`.
     ConditionError(String),
     /// In the second round, no other hook changed the object after its first call.
     NotAgain,

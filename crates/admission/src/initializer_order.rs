@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use crate::initializer::{Initializer, InitializerOrdering};
 
-/// The most initializers in the pending list of an object.
+/// The maximum number of initializers in the pending list of an object.
 pub const PENDING_INITIALIZERS_MAX: usize = 64;
 
 /// An entry of `metadata.initializers.pending`.

@@ -21,15 +21,15 @@ pub use self::explain::ExplainedCondition;
 use self::request_variable::AdmissionRequest;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
 
-/// The most conditions that one hook may have.
+/// The maximum number of conditions that one hook may have.
 pub const MATCH_CONDITIONS_MAX: usize = 64;
 
 /// The CEL cost that all conditions of one hook may have together in one evaluation. Each of them is also limited to
 /// [`COST_LIMIT`].
 const TOTAL_COST_LIMIT: u64 = 2_500_000;
 
-/// The most authorizer checks that one evaluation of the conditions of a hook can afford. It bounds the questions to the
-/// authorizer.
+/// The maximum number of authorizer checks that one evaluation of the conditions of a hook can afford. It bounds the
+/// questions to the authorizer.
 pub const AUTHORIZER_CHECKS_MAX: u64 = TOTAL_COST_LIMIT / AUTHORIZER_CHECK_COST;
 
 /// The total length of compiler messages for one configuration that are reported in full. The compiler repeats the source

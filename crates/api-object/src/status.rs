@@ -41,10 +41,10 @@ pub struct Details {
     /// The name of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its API group; left out for the core group.
+    /// The API group of the object; left out for the core group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Its resource, or its kind for validation errors.
+    /// The resource of the object, or the kind for validation errors.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The uid of the object.

@@ -24,11 +24,11 @@ pub use verb_name::{UnknownVerb, VerbTarget, check_verb};
 /// The wildcard of policies, which is no name and stays as it is.
 const WILDCARD: &str = "*";
 
-/// The most names that a misspelled one is compared with. A comparison takes microseconds, and a server may serve
-/// many thousands of custom resources.
+/// The maximum number of names that a misspelled one is compared with. A comparison takes microseconds, and a server
+/// may serve many thousands of custom resources.
 const COMPARED_NAMES_MAX: usize = 5_000;
 
-/// The most candidates that a message lists.
+/// The maximum number of candidates that a message lists.
 const CANDIDATES_MAX: usize = 10;
 
 /// The names by which resources can be found.
@@ -282,8 +282,8 @@ impl ResourceNameTable {
         }
     }
 
-    /// Adds a resource that a cluster describes. Of several resources with one name, the first that is added is meant,
-    /// as for kubectl; the others are found with their group.
+    /// Adds a resource that a cluster describes. If several resources have the same name, the name refers to the first
+    /// that is added, as for kubectl; the others are found with their group.
     pub fn add_discovered_resource(&mut self, names: DiscoveredNames) {
         let is_first = !self
             .named_resources

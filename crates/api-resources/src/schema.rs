@@ -79,9 +79,9 @@ pub(crate) enum FieldType {
 pub(crate) enum ListType {
     /// It is replaced as a whole.
     Atomic,
-    /// Its items are merged.
+    /// The items of the list are merged.
     Set,
-    /// Its items are merged by the value of this field.
+    /// The items of the list are merged by the value of this field.
     Map(&'static str),
 }
 

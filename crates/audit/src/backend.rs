@@ -25,7 +25,8 @@ use crate::event_write_receipt::PendingWrite;
 
 pub use self::status::{BackendStatus, LossCause};
 
-/// Upper bound on the bytes of the events in one queue, whatever their number. One user has at most half.
+/// Upper bound on the bytes of the events in one queue, whatever their number. The events of one user take at most half
+/// of it.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
 
 /// Receives the events of one backend: a log file, or a webhook.
@@ -71,9 +72,10 @@ pub enum BackendMode {
 pub struct BackendOptions {
     /// Whether requests wait for their events.
     pub backend_mode: BackendMode,
-    /// The most events in the queue, including those that are being written. One user has at most half.
+    /// The maximum number of events in the queue, including those that are being written. The events of one user take
+    /// at most half of it.
     pub queued_events_max: usize,
-    /// The most events of a batch.
+    /// The maximum number of events in a batch.
     pub batch_events_max: usize,
     /// How long an incomplete batch waits for more events in mode `Batch`.
     pub batch_wait_max: Duration,
@@ -81,7 +83,7 @@ pub struct BackendOptions {
     pub batch_throttle: Option<Throttle>,
     /// The size in bytes above which an event loses its bodies. If it is still longer, it is dropped.
     pub event_bytes_max: usize,
-    /// The most bytes of the events of one batch.
+    /// The maximum total size of the events of one batch, in bytes.
     pub batch_bytes_max: usize,
     /// How long a request waits for its event in the modes that wait. After one wait has timed out, no request
     /// waits until the sink writes again.

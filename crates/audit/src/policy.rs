@@ -24,7 +24,7 @@ pub struct Policy {
 pub struct RequestAuditConfig {
     /// The level of its events.
     pub level: Level,
-    /// The stages without an event.
+    /// The stages for which no event is recorded.
     pub omit_stages: StageSet,
     /// Bodies are recorded without `metadata.managedFields`.
     pub omit_managed_fields: bool,

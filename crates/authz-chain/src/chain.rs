@@ -69,7 +69,7 @@ impl Chain {
     /// Makes a chain of these authorizers. A chain without authorizers allows only `system:masters`.
     ///
     /// # Errors
-    /// Fails if two have one name.
+    /// Fails if two authorizers have the same name.
     pub fn new(members: Vec<ChainMember>) -> Result<Self, ConfigurationError> {
         Self::with_observers(members.into_iter().map(|member| (member, None)))
     }
@@ -77,7 +77,7 @@ impl Chain {
     /// A chain of these authorizers, each with the observer of its decisions.
     ///
     /// # Errors
-    /// Fails if two have one name.
+    /// Fails if two authorizers have the same name.
     pub fn with_observers(
         members: impl IntoIterator<Item = (ChainMember, Option<DecisionObserver>)>,
     ) -> Result<Self, ConfigurationError> {

@@ -6,9 +6,9 @@
 /// in proportion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphObject {
-    /// A pod that relates the objects to which it refers to its node.
+    /// A pod. It relates its node to the objects to which the pod refers.
     Pod(Box<Pod>),
-    /// A persistent volume that relates itself and its secrets to the nodes of its claim.
+    /// A persistent volume. The nodes of its claim are related to the volume and its secrets.
     PersistentVolume(PersistentVolume),
     /// A volume attachment, related to the node to which the volume is attached.
     VolumeAttachment(NodeAssignment),
@@ -27,8 +27,8 @@ pub struct Pod {
     pub name: String,
     /// The node to which it is bound; empty before the scheduler binds it.
     pub node_name: String,
-    /// Whether the pod mirrors a static pod of its node. Nodes create mirror pods themselves, so a mirror pod
-    /// relates only itself to the node, and none of the objects to which it refers.
+    /// Whether the pod mirrors a static pod of its node. Nodes create mirror pods themselves, so a mirror pod adds only
+    /// the relation between the pod and its node. The objects to which it refers are not related to the node.
     pub is_mirror_pod: bool,
     /// The name of the service account.
     pub service_account_name: String,
@@ -49,7 +49,7 @@ pub struct Pod {
 pub struct PersistentVolume {
     /// The name of the object.
     pub name: String,
-    /// The claim to which it is bound. An unbound volume relates nothing.
+    /// The claim to which it is bound. An unbound volume adds no relations.
     pub claim_ref: Option<ClaimReference>,
     /// The secrets that a kubelet needs to mount it.
     pub secret_refs: Vec<SecretReference>,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::policy::{LabelExpression, LabelSelector, PolicyRule, Role};
 use crate::snapshot::Snapshot;
 
-/// The most passes over all aggregated roles for one change. A chain of roles is complete after as many
-/// passes as it is long. Roles that supply each other in a cycle may change in every pass, and keep the
-/// rules of the last one.
+/// The maximum number of passes over all aggregated roles for one change. A chain of roles is complete after as many
+/// passes as it is long. Roles that supply each other in a cycle may change in every pass, and keep the rules of the
+/// last one.
 pub const AGGREGATION_PASSES_MAX: usize = 16;
 
 impl Snapshot {

@@ -37,9 +37,9 @@ pub struct BootstrapPolicy {
 /// One write of the reconciliation, in terms of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyChange {
-    /// Create the role or replace the one of its name.
+    /// Create the role, or replace the role with the same name.
     PutRole(Role),
-    /// Create the binding or replace the one of its name.
+    /// Create the binding, or replace the binding with the same name.
     PutBinding(Binding),
     /// Delete the binding of this name, then create it.
     RecreateBinding(Binding),

@@ -17,16 +17,16 @@ use foldhash::fast::RandomState;
 use crate::policy::{PolicyRule, Role};
 use crate::rules::{contains, matches_resource};
 
-/// The most entries of a rule for each element of its lists.
+/// The maximum number of entries of a rule for each element of its lists.
 const ENTRIES_PER_ELEMENT_MAX: usize = 4;
 
-/// The most entries of a role: 2 MiB. The rules after that are compared one by one.
+/// The maximum number of entries of a role: 2 MiB. The rules after that are compared one by one.
 const ROLE_ENTRIES_MAX: usize = 65_536;
 
-/// The most earlier entries that are searched for one that makes a new entry needless.
+/// The maximum number of earlier entries that are compared with a new entry to find out whether it is redundant.
 const COMPARED_ENTRIES_MAX: usize = 32;
 
-/// The most rules that are compared one by one without [`CompiledRole::is_slow_to_check`].
+/// The maximum number of rules that are compared one by one without [`CompiledRole::is_slow_to_check`].
 const QUICK_UNINDEXED_RULES_MAX: usize = 8;
 
 /// A role and the index of its rules.

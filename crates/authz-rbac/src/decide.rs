@@ -35,7 +35,7 @@ impl Snapshot {
     ///    RoleBindings in the namespace of the request.
     /// 2. ClusterRoleBindings come before RoleBindings; among each, the first by name that grants the
     ///    request decides.
-    /// 3. The reason names the first subject of that binding that means the user.
+    /// 3. The reason names the first subject of that binding that matches the user.
     /// 4. A binding whose role does not exist grants nothing. If no other binding grants the request,
     ///    the reason says which roles do not exist.
     ///
@@ -94,7 +94,7 @@ impl Snapshot {
     }
 }
 
-/// A binding that grants a request, and which of its subjects means the user.
+/// A binding that grants a request, and the index of the subject that matches the user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grant<'s> {
     pub(crate) binding: &'s Arc<Binding>,
@@ -118,8 +118,8 @@ struct RoleChecker<'s, 'a> {
 }
 
 impl<'s> RoleChecker<'s, '_> {
-    /// Finds the first ClusterRoleBinding by name that grants the request to the user, or else the first
-    /// RoleBinding of the namespace, and the first subject of the binding that means the user.
+    /// Finds the first ClusterRoleBinding by name that grants the request to the user, or else the first RoleBinding of
+    /// the namespace, and the first subject of the binding that matches the user.
     ///
     /// The index sorts the bindings of a user or group to one role by name, so only the first binding of
     /// each role is compared. The first binding of all is also the first for each of its subjects.

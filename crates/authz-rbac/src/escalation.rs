@@ -17,12 +17,12 @@ use crate::rules::HeldRules;
 use crate::snapshot::{RoleLookupError, Snapshot};
 use crate::who_can::SUPERUSER_GROUP;
 
-/// The most steps of a check: some tenths of a second. A step reads one element of a list or 64
-/// permissions. The check of a role at its limits for a user who holds a thousand rules takes less than a
-/// tenth of this.
+/// The maximum number of steps of a check, which take a few tenths of a second. A step reads one element of a list or
+/// 64 permissions. The check of a role at its limits for a user who holds a thousand rules takes less than a tenth of
+/// this.
 pub const CHECK_STEPS_MAX: u64 = 20_000_000;
 
-/// The most steps of a check that runs on the thread of the request.
+/// The maximum number of steps of a check that runs on the thread of the request.
 pub const QUICK_CHECK_STEPS_MAX: u64 = 50_000;
 
 /// The reason why a user may not write a role or a binding.

@@ -10,13 +10,13 @@ use crate::policy::{Binding, PolicyRule, Role};
 use crate::rules::{RulePart, rule_parts_for_request};
 use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
 
-/// The most near misses that are recorded, so that an explanation stays readable.
+/// The maximum number of near misses that are recorded, so that an explanation stays readable.
 const NEAR_MISSES_MAX: usize = 20;
 
-/// The most elements of a list that are shown for a near miss.
+/// The maximum number of elements of a list that are shown for a near miss.
 const SHOWN_ELEMENTS_MAX: usize = 100;
 
-/// The most names that are compared letter by letter for one explanation: all resources of all rules of
+/// The maximum number of names that are compared letter by letter for one explanation: all resources of all rules of
 /// the user, and for each group of the user all groups that are allowed the request.
 const COMPARISONS_MAX: usize = 20_000;
 
@@ -32,8 +32,8 @@ impl NameComparisonBudget {
     }
 }
 
-/// Finds the binding that decides as `Snapshot::authorize` does, and records every binding that it
-/// considers. Records near misses if no binding grants the request.
+/// Finds the binding that grants the request, the same one as `Snapshot::authorize`, and records every binding that it
+/// examines. If no binding grants the request, it records near misses.
 pub(crate) fn find_grant<'s>(
     snapshot: &'s Snapshot,
     user: &User,

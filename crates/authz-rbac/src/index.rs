@@ -90,7 +90,7 @@ pub(crate) struct HeldBinding {
     pub(crate) scope_id: ScopeId,
     pub(crate) role_id: RoleId,
     pub(crate) binding_id: BindingId,
-    /// The first subject of the binding that means the holder.
+    /// The index of the first subject of the binding that matches the holder.
     pub(crate) subject_idx: u32,
 }
 

@@ -10,18 +10,18 @@ use crate::permission_grid::{Permission, PermissionTarget};
 use crate::policy::{GROUP, PolicyRule};
 use crate::snapshot::RoleLookupError;
 
-/// The most lines of a message, each for one resource, name or path. Permissions beyond them are only
+/// The maximum number of lines of a message, each for one resource, name or path. Permissions beyond them are only
 /// counted.
 const LINES_MAX: usize = 100;
 
-/// The most bytes of all lines. A single verb may be as long as a role.
+/// The maximum total length of all lines in bytes. A single verb may be as long as a role.
 const LINES_BYTES_MAX: usize = 64 << 10;
 
-/// The most missing permissions that are considered for the lines. The others are only counted, because a role may
-/// have a million of them.
+/// The maximum number of missing permissions that are considered for the lines. The others are only counted, because a
+/// role may have a million of them.
 const EXAMINED_MAX: usize = 10_000;
 
-/// The bytes of a line beside its elements.
+/// The bytes of a line in addition to its elements.
 const LINE_OVERHEAD_BYTES: usize = 64;
 
 /// The permissions that a user would grant without holding them. Displays as the message of the API.

@@ -5,12 +5,12 @@
 
 use crate::policy::PolicyRule;
 
-/// The most combinations of API groups, resources, verbs and resource names in one rule, or of paths
-/// and verbs. The largest rule of the default policy has some hundreds.
+/// The maximum number of combinations of API groups, resources, verbs and resource names in one rule, or of paths and
+/// verbs. The largest rule of the default policy has a few hundred.
 pub const RULE_COMBINATIONS_MAX: u64 = 100_000;
 
-/// The most combinations in all rules of a role: ten rules of the largest size, or the rules for tens
-/// of thousands of custom resources. A check of as many takes some megabytes of memory.
+/// The maximum number of combinations in all rules of a role: ten rules of the largest size, or the rules for tens of
+/// thousands of custom resources. A check of that many combinations takes a few megabytes of memory.
 pub const ROLE_COMBINATIONS_MAX: u64 = 1_000_000;
 
 impl PolicyRule {

@@ -122,17 +122,17 @@ pub(crate) enum Principal<'a> {
 }
 
 impl Subject {
-    /// Returns the subject that means a user.
+    /// Returns the subject for a user.
     pub fn user(name: &str) -> Self {
         Self::new("User", GROUP, name, "")
     }
 
-    /// Returns the subject that means all members of a group.
+    /// Returns the subject for all members of a group.
     pub fn group(name: &str) -> Self {
         Self::new("Group", GROUP, name, "")
     }
 
-    /// Returns the subject that means a service account.
+    /// Returns the subject for a service account.
     pub fn service_account(namespace: &str, name: &str) -> Self {
         Self::new("ServiceAccount", "", name, namespace)
     }
@@ -146,8 +146,8 @@ impl Subject {
         }
     }
 
-    /// The user name that a subject of a binding in `namespace` means; `None` if it means no user. The
-    /// user name of a service account is made of its namespace and name.
+    /// The user name that a subject of a binding in `namespace` refers to; `None` if the subject is not a user or a
+    /// service account. The user name of a service account contains its namespace and name.
     pub(crate) fn user_name(&self, namespace: Namespace<'_>) -> Option<Cow<'_, str>> {
         match self.kind.as_str() {
             "User" => Some(Cow::Borrowed(&self.name)),
@@ -159,12 +159,12 @@ impl Subject {
         }
     }
 
-    /// The group that a subject means; `None` if it means no group.
+    /// The group that a subject refers to; `None` if the subject is not a group.
     pub(crate) fn group_name(&self) -> Option<&str> {
         (self.kind == "Group").then_some(self.name.as_str())
     }
 
-    /// Reports whether a subject of a binding in `namespace` means this user or group. Allocates nothing.
+    /// Reports whether a subject of a binding in `namespace` matches this user or group. Allocates nothing.
     pub(crate) fn matches_principal(
         &self,
         principal: Principal<'_>,

@@ -8,11 +8,11 @@ use authz::{
 use crate::policy::PolicyRule;
 use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
 
-/// The size limit of a list of rules: the bytes of their text, plus [`ELEMENT_OVERHEAD_BYTES`] for each element. A
-/// user who is bound to large roles many times would otherwise get far more than anybody reads.
+/// The size limit of a list of rules: the bytes of their text, plus [`ELEMENT_OVERHEAD_BYTES`] for each element. A user
+/// who is bound to large roles many times would otherwise get far more than a person can read.
 const LISTED_BYTES_MAX: usize = 8 << 20;
 
-/// The bytes of an element of a list beside its text.
+/// The bytes of an element of a list in addition to its text.
 const ELEMENT_OVERHEAD_BYTES: usize = 32;
 
 /// A list of a rule, and the part of a request with which it is compared.

@@ -66,7 +66,7 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserBinding<'s> {
     pub(crate) binding: &'s Arc<Binding>,
-    /// The first subject that means the user.
+    /// The index of the first subject that matches the user.
     pub(crate) subject_idx: usize,
     /// The compiled role; `None` if the role does not exist.
     pub(crate) role: Option<&'s CompiledRole>,
@@ -88,7 +88,7 @@ pub enum RoleLookupError {
 
 /// Functions that change one role or one binding.
 impl Snapshot {
-    /// Adds a role, or replaces the one of its name.
+    /// Adds a role, or replaces the role with the same name.
     pub fn put_role(&mut self, role: Role) {
         let id = self.get_or_insert_role_usage(role.namespace(), role.name()).id;
         let compiled = Arc::new(CompiledRole::new(&self.hash_builder, Arc::new(role)));
@@ -108,7 +108,7 @@ impl Snapshot {
         removed.map(|compiled| Arc::clone(&compiled.role))
     }
 
-    /// Adds a binding, or replaces the one of its name.
+    /// Adds a binding, or replaces the binding with the same name.
     pub fn put_binding(&mut self, binding: Binding) {
         self.remove_binding(binding.namespace(), binding.name());
         let role = match role_namespace(&binding) {
@@ -224,8 +224,8 @@ impl Snapshot {
         self.roles.get(id.0)
     }
 
-    /// Returns a binding of a principal with the subject that means the principal. Returns `None` if the
-    /// binding belongs to another name with the same hash.
+    /// Returns a binding of a principal with the subject that matches the principal. Returns `None` if the binding
+    /// belongs to another name with the same hash.
     pub(crate) fn resolve_grant(
         &self,
         held: &HeldBinding,

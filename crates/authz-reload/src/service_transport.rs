@@ -15,7 +15,7 @@ use https_client::{
 
 use crate::webhook_transport::WebhookTransport;
 
-/// The most endpoints of one webhook that have a client. The least recently used client is dropped first.
+/// The maximum number of endpoints of one webhook that have a client. The least recently used client is dropped first.
 const ENDPOINTS_MAX: usize = 64;
 
 /// Posts reviews to the endpoints of one Service.

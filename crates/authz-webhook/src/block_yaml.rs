@@ -190,7 +190,8 @@ fn read_quoted_text(text: &str, quote: char) -> Result<Option<(String, &str)>, D
     Ok(None)
 }
 
-/// A line up to its comment. A number sign begins one at the start and after a space, outside quotes.
+/// Returns the line without its comment. Outside quotes, `#` begins a comment at the start of the line and after a
+/// space or tab.
 fn strip_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';

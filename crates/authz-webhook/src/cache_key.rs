@@ -232,7 +232,7 @@ impl ReviewVisitor for CanonicalFormComparison<'_> {
     }
 }
 
-/// The most digits of a number.
+/// The maximum number of digits of a number.
 const DIGITS_MAX: usize = usize::BITS.div_ceil(7) as usize;
 
 /// A number as a varint: digits of seven bits, the lowest first. All but the last have the eighth bit set, so that no

@@ -42,11 +42,11 @@ pub struct ConditionIssue {
 pub(crate) static ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment::for_stored_expressions(vec![("request", cel_request_type())]));
 
-/// The most bytes of all error messages about one configuration. The compiler repeats the line for each of up to a
-/// hundred issues, so its messages can be a hundred times as long as the file.
+/// The maximum total length of all error messages about one configuration, in bytes. The compiler repeats the line for
+/// each of up to a hundred issues, so its messages can be a hundred times as long as the file.
 const DETAIL_BYTES_MAX: usize = 8 << 20;
 
-/// The most bytes of each message after that limit is reached.
+/// The maximum length in bytes of each further message, after the total length has been reached.
 const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 
 /// Compiles the conditions of one configuration. Their total size and work are limited, because a file may contain

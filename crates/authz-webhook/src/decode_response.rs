@@ -19,7 +19,7 @@ pub(crate) struct ReviewStatus {
     pub(crate) is_allowed: bool,
     pub(crate) is_denied: bool,
     pub(crate) reason: SharedText,
-    /// The memory of the reason, in bytes.
+    /// The memory that the reason uses, in bytes.
     pub(crate) memory_bytes: usize,
 }
 

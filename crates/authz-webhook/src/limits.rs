@@ -8,28 +8,28 @@ use std::time::Duration;
 /// The limits of one webhook.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WebhookLimits {
-    /// The most calls in flight, each with its retries; one user has at most half of them. A check that shares the
-    /// call of another check does not count. A check that needs one more call is not decided:
+    /// The maximum number of calls in flight, each with its retries; one user has at most half of them. A check that
+    /// shares the call of another check does not count. A check that needs one more call is not decided:
     /// [`authz::UnavailableCause::TooManyCalls`].
     pub in_flight_calls_max: usize,
     /// The attempts of one call.
     pub retry_options: RetryOptions,
-    /// The most cached answers.
+    /// The maximum number of cached answers.
     pub cache_entries_max: usize,
-    /// The most memory of the cache in bytes, with its keys.
+    /// The maximum memory of the cache in bytes, including its keys.
     pub cache_bytes_max: usize,
 }
 
 /// The attempts of one call, and the waits between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryOptions {
-    /// The most attempts; at least one is made.
+    /// The maximum number of attempts; at least one attempt is made.
     pub attempts_max: u32,
     /// The wait after the first attempt.
     pub first_retry_wait: Duration,
     /// The factor by which each wait is longer than the one before.
     pub retry_wait_factor: f64,
-    /// The largest random addition to a wait, as a fraction of it.
+    /// The largest random addition to a wait, as a fraction of the wait.
     pub jitter_fraction: f64,
 }
 

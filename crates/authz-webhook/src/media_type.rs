@@ -35,7 +35,7 @@ pub(crate) fn parse_media_type(content_type: &str) -> Result<String, &'static st
     }
 }
 
-/// The most different parameters. The search for repeated ones is quadratic.
+/// The maximum number of different parameters. The search for repeated ones is quadratic.
 const PARAMETERS_MAX: usize = 64;
 
 fn check_media_type(media_type: &str) -> Result<(), &'static str> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::match_conditions::MatchCondition;
 
-/// The most match conditions of one webhook.
+/// The maximum number of match conditions of one webhook.
 pub const MATCH_CONDITIONS_MAX: usize = 64;
 
 /// The configuration of one webhook, except its name.
@@ -171,7 +171,7 @@ impl AbsolutePath {
         &self.0
     }
 
-    /// The path for the operating system.
+    /// The path as a [`Path`], for file operations.
     pub fn as_path(&self) -> &Path {
         Path::new(&self.0)
     }

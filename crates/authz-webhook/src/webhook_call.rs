@@ -16,7 +16,7 @@ use crate::observer::{AttemptResult, WebhookObserver};
 use crate::settings::ReviewVersion;
 use crate::transport::{HttpResponse, Transport, TransportError, TransportErrorKind};
 
-/// The most times that a request is sent again within one attempt because of a header `Retry-After`.
+/// The maximum number of times that a request is sent again within one attempt because of a header `Retry-After`.
 const RESENDS_MAX: u32 = 10;
 
 /// The time after the limit at which the caller cancels the transport. The transport enforces the limit itself and has

@@ -9,8 +9,8 @@ mod label_selector;
 pub use field_selector::{FieldOperator, FieldRequirement, parse_field_selector};
 pub use label_selector::{LabelOperator, LabelRequirement, parse_label_selector};
 
-/// The most terms in a selector, counting requirements and the values of sets. A longer selector does not parse,
-/// because a list compares every term with every object. The longest URL has room for few more terms of a usual
+/// The maximum number of terms in a selector, counting requirements and the values of sets. A longer selector does not
+/// parse, because a list compares every term with every object. The longest URL has room for few more terms of a usual
 /// length.
 pub const SELECTOR_TERMS_MAX: usize = 1_000;
 

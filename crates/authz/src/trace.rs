@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use crate::decision::Decision;
 
-/// The most entries in a trace. Later ones are counted and dropped, so that the trace of one request is bounded.
+/// The maximum number of entries in a trace. Later ones are counted and dropped, so that the trace of one request is
+/// bounded.
 pub const TRACE_ENTRIES_MAX: usize = 10_000;
 
 /// The events of one decision, in order.

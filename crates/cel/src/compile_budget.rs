@@ -5,9 +5,9 @@ use std::fmt;
 use crate::function::StepBudget;
 use crate::library::regex::{Pattern, PatternCache, PatternError};
 
-/// The most steps that compiling a group of expressions may take, without their patterns. A step takes as long as
-/// a step of an evaluation, so the limit is about a second. A plain file of a megabyte takes half of it; macros
-/// that copy their operand and deeply nested types take more.
+/// The maximum number of steps that compiling a group of expressions may take, not counting their patterns. A step
+/// takes as long as a step of an evaluation, so the limit is about a second. A plain file of a megabyte takes half of
+/// it; macros that copy their operand and deeply nested types take more.
 const STEPS_MAX: u64 = 8_000_000;
 
 /// The steps that are charged for each AST node, for parsing, checking and planning together.

@@ -165,7 +165,7 @@ impl CostFormula {
     }
 }
 
-/// The most values that one deep traversal visits; their cost exceeds every cost limit.
+/// The maximum number of values that one deep traversal visits; their cost exceeds every cost limit.
 const TRAVERSAL_STEPS_MAX: u64 = 2_000_000;
 
 /// The cost of traversing a value with all its parts. Unlike in the other formulas, the cost of a

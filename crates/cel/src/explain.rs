@@ -19,11 +19,11 @@ use crate::value::Value;
 use subexpressions::Subexpressions;
 use value_excerpt::{abbreviate_text, abbreviate_value};
 
-/// The most subexpressions that one explanation shows.
+/// The maximum number of subexpressions that one explanation shows.
 pub const SUBEXPRESSIONS_MAX: usize = 200;
 
-/// The most bytes that an explanation shows of the source text, and of the value, of one
-/// subexpression.
+/// The maximum number of bytes that an explanation shows of the source text, and of the value, of
+/// one subexpression.
 pub const SHOWN_BYTES_MAX: usize = 256;
 
 /// The cost of all subexpressions together is limited to this multiple of the cost limit of one

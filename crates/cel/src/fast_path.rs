@@ -76,8 +76,8 @@ pub(crate) fn with_fast_path(fallback_expr: CompiledExpr) -> CompiledExpr {
     }
 }
 
-/// The most leaf predicates in one fast path. Each operand of `&&` and `||` has a fast path of its
-/// own, so without a limit the memory would grow quadratically.
+/// The maximum number of leaf predicates in one fast path. Each operand of `&&` and `||` has a fast
+/// path of its own, so without a limit the memory would grow quadratically.
 const SINGLE_TESTS_MAX: usize = 16;
 
 fn string_predicate_from_expr(expr: &CompiledExpr) -> Option<StringPredicate> {

@@ -70,10 +70,9 @@ pub(crate) type FunctionImpl = for<'a> fn(&[Value<'a>]) -> EvalResult<'a>;
 /// An implementation whose work is not bounded by its cost, so that it charges a step budget.
 pub(crate) type MeteredFunctionImpl = for<'a> fn(&[Value<'a>], &mut StepBudget) -> EvalResult<'a>;
 
-/// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates
-/// lists of any length for one unit. One step copies or compares one value, or reads
-/// [`TEXT_BYTES_PER_STEP`] bytes of text, and takes well below a microsecond. Typical expressions need
-/// some hundred steps.
+/// The maximum number of steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates lists of
+/// any length for one unit. One step copies or compares one value, or reads [`TEXT_BYTES_PER_STEP`] bytes of text, and
+/// takes well below a microsecond. Typical expressions need a few hundred steps.
 const STEPS_MAX: u64 = 4_000_000;
 
 /// The bytes of text that are charged as one step.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The most issues of one expression that are kept; further ones are only counted.
+/// The maximum number of issues of one expression that are kept; further ones are only counted.
 const ISSUES_MAX: usize = 100;
 
 /// The longest message in bytes. Messages about nested types can be long.

@@ -29,26 +29,27 @@ pub(crate) const SOURCE_CODE_POINTS_MAX: usize = 100_000;
 /// each other. These are cel-go's limits.
 const RECURSION_MAX: u32 = 250;
 
-/// The most nodes on a path from the root of an AST to a leaf.
+/// The maximum number of nodes on a path from the root of an AST to a leaf.
 ///
-/// cel-go's limits on nesting imply a limit of some thousand nodes. This limit still accepts an
+/// cel-go's limits on nesting imply a limit of a few thousand nodes. This limit still accepts an
 /// expression that nests one construct as deep as cel-go allows. A recursive walk may use 6 KiB for
 /// each level of a stack of 2 MiB.
 pub(crate) const DEPTH_MAX: u32 = 300;
 
-/// The most nodes of an AST, including nodes that a macro expansion replaces.
+/// The maximum number of nodes of an AST, including nodes that a macro expansion replaces.
 ///
 /// Only chains of `optMap` or `optFlatMap` reach it, because each of these macros copies its
 /// target. cel-go has no such limit.
 const NODES_MAX: usize = 200_000;
 
-/// The most syntax errors that are reported before parsing stops. This is cel-go's limit.
+/// The maximum number of syntax errors that are reported before parsing stops. This is cel-go's
+/// limit.
 const SYNTAX_ERRORS_MAX: usize = 100;
 
-/// The most recoveries of the parser after errors. This is cel-go's limit.
+/// The maximum number of recoveries of the parser after errors. This is cel-go's limit.
 const RECOVERIES_MAX: usize = 30;
 
-/// The most tokens that one recovery skips. This is cel-go's limit.
+/// The maximum number of tokens that one recovery skips. This is cel-go's limit.
 const RECOVERY_TOKENS_MAX: usize = 256;
 
 /// Parses an expression. The macros are all those that Kubernetes enables.

@@ -20,7 +20,7 @@ use crate::value::{RecordSource, Value};
 /// Kubernetes' limit on the cost of one evaluation.
 pub const COST_LIMIT: u64 = 1_000_000;
 
-/// The most local variables that are kept on the stack.
+/// The maximum number of local variables that are kept on the stack.
 const INLINE_SLOTS: usize = 4;
 
 /// A compiled expression: immutable, and shared freely between threads.

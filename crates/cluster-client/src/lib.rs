@@ -1,4 +1,4 @@
-//! A client of a Kubernetes cluster: reads discovery, lists at one revision, and asks access reviews.
+//! A client of a Kubernetes cluster: reads discovery, lists objects at one revision, and posts access reviews.
 //!
 //! Owns: the paths and queries of the Kubernetes API that it uses, pages of lists, errors of the API, and the programs that
 //! provide credentials.

@@ -19,11 +19,11 @@ pub struct ReviewAnswer {
     pub evaluation_error: String,
 }
 
-/// Asks a SubjectAccessReview of version v1, which `review` encodes.
+/// Posts a SubjectAccessReview of version v1, which `review` encodes.
 ///
 /// # Errors
 ///
-/// The server does not answer, or the user may not ask reviews.
+/// The server does not answer, or the user may not create reviews.
 pub async fn post_subject_access_review(
     client: &ClusterClient,
     review: Bytes,

@@ -199,7 +199,7 @@ impl<'s> StoredLayout<'s> {
     }
 }
 
-/// The most bytes that [`write_metadata_start`] writes.
+/// The maximum number of bytes that [`write_metadata_start`] writes.
 const VERSION_BYTES_MAX: usize = METADATA_START.len() + U64_DIGITS_MAX + 2;
 const METADATA_START: &[u8] = b"\"metadata\":{\"resourceVersion\":\"";
 const U64_DIGITS_MAX: usize = 20;

@@ -53,18 +53,18 @@ pub enum LimitReached {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit with this number of permits, at most half of them, rounded up, for one user.
+    /// Makes a limit of `permits_max` permits, of which one user may hold at most half, rounded up.
     pub fn new(permits_max: usize) -> Self {
         Self::new_with_limit_per_user(permits_max, permits_max.div_ceil(2))
     }
 
-    /// Makes a limit with this number of permits, and this number of them for one user, at least one.
+    /// Makes a limit of `permits_max` permits, of which one user may hold `permits_per_user_max`, but at least one.
     pub fn new_with_limit_per_user(permits_max: usize, permits_per_user_max: usize) -> Self {
         let permits_per_user_max = permits_per_user_max.max(1);
         Self { permits_max, permits_per_user_max, permits_in_use: Mutex::default() }
     }
 
-    /// The most permits for one user.
+    /// The maximum number of permits that one user may hold.
     pub fn permits_per_user_max(&self) -> usize {
         self.permits_per_user_max
     }

@@ -11,8 +11,8 @@ use crate::source::{DOCUMENT_BYTES_MAX, Span};
 /// recursion of every walk over a document.
 pub const NESTING_MAX: usize = 64;
 
-/// The most values that a configuration, or one object of a manifest, may hold after its aliases
-/// are expanded.
+/// The maximum number of values that a configuration, or one object of a manifest, may hold after its aliases are
+/// expanded.
 ///
 /// A configuration of the largest size holds about half as many, and an object that a server would
 /// store fewer. The limit bounds the growth through aliases and the cost of a file that consists of
@@ -22,13 +22,13 @@ pub const NODES_MAX: usize = 100_000;
 /// Size limits of one YAML document.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentLimits {
-    /// The most values after aliases are expanded.
+    /// The maximum number of values after aliases are expanded.
     pub nodes_max: usize,
-    /// The most bytes of text after aliases are expanded.
+    /// The maximum size of all texts after aliases are expanded, in bytes.
     ///
     /// Only aliases can exceed this limit: a few of them can repeat a long text many times.
     pub expanded_bytes_max: usize,
-    /// The most duplicate keys that are reported.
+    /// The maximum number of duplicate keys that are reported.
     pub duplicate_keys_max: usize,
 }
 

@@ -22,7 +22,7 @@ pub struct DecodeError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most problems of a class that are kept. Kubernetes has this limit for unknown and duplicate fields.
+/// The maximum number of problems of a class that are kept. Kubernetes has this limit for unknown and duplicate fields.
 const PROBLEMS_MAX: usize = 100;
 
 /// One reason why a document can not be decoded.

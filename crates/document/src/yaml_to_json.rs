@@ -6,14 +6,14 @@ use crate::node::DocumentLimits;
 use crate::source::Source;
 use crate::yaml::{self, YamlError};
 
-/// The most values in a converted document. The limit leaves room for every object that a server would
+/// The maximum number of values in a converted document. The limit leaves room for every object that a server would
 /// store, and bounds the cost of a body that consists of brackets.
 pub const YAML_TO_JSON_NODES_MAX: usize = 400_000;
 
-/// The most text in a converted document after its aliases are expanded, in bytes.
+/// The maximum size of all texts of a converted document after its aliases are expanded, in bytes.
 const EXPANDED_BYTES_MAX: usize = 16 << 20;
 
-/// The most duplicate keys that are reported. Kubernetes has the same limit.
+/// The maximum number of duplicate keys that are reported. Kubernetes has the same limit.
 const DUPLICATES_MAX: usize = 100;
 
 /// The first document of a YAML text as JSON.

@@ -187,11 +187,11 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// The most faults of a document that are kept. One request body can have 150,000.
+/// The maximum number of faults of a document that are kept. One request body can have 150,000.
 pub const FAULTS_MAX: usize = 100;
 
-/// The most bytes of all kept faults; further ones are only counted. A fault repeats the
-/// value at fault, and several may repeat the same one.
+/// The maximum total size of all kept faults in bytes; further ones are only counted. A fault repeats the value at
+/// fault, and several may repeat the same one.
 const FAULT_BYTES_MAX: usize = 1 << 20;
 
 /// The faults of a document, in the order in which they were found. The first [`FAULTS_MAX`] are kept, the

@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 
-/// The most bytes in a DNS label, of RFC 1035 or of RFC 1123.
+/// The maximum length in bytes of a DNS label, of RFC 1035 or of RFC 1123.
 pub const DNS1123_LABEL_BYTES_MAX: usize = 63;
-/// The most bytes in a DNS subdomain.
+/// The maximum length in bytes of a DNS subdomain.
 pub const DNS1123_SUBDOMAIN_BYTES_MAX: usize = 253;
-/// The most bytes in a label key after its prefix.
+/// The maximum length in bytes of a label key after its prefix.
 pub const LABEL_NAME_BYTES_MAX: usize = 63;
-/// The most bytes in the value of a label.
+/// The maximum length in bytes of the value of a label.
 pub const LABEL_VALUE_BYTES_MAX: usize = 63;
 
 const LABEL_KEY_SYNTAX: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must \

@@ -90,9 +90,9 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
-/// The most bytes of a path in a message. Paths contain map keys, which the client chooses.
+/// The maximum length in bytes of a path in a message. Paths contain map keys, which the client chooses.
 const PATH_BYTES_MAX: usize = 1024;
-/// The most bytes of a value and of a detail in a message.
+/// The maximum length in bytes of a value, and of a detail, in a message.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// Constructors of faults at a path.

@@ -41,6 +41,6 @@ pub struct QueuingOptions {
     pub n_queues: u32,
     /// The number of queues that one flow may use; it uses the shortest of them.
     pub hand_size: u32,
-    /// The most requests that wait in one queue.
+    /// The maximum number of requests that may wait in one queue.
     pub queue_length_limit: u32,
 }

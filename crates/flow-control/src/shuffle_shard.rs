@@ -3,7 +3,7 @@
 //! Two flows seldom have all their queues in common, so a flow that fills its queues leaves most other flows a queue that
 //! is short.
 
-/// The most bits of a hash that dealing may use up.
+/// The maximum number of bits of a hash that dealing may use.
 pub const HASH_BITS_MAX: u32 = 60;
 
 /// How many bits of a hash are needed to deal `hand_size` of `deck_size` queues. A result over [`HASH_BITS_MAX`] means
@@ -23,7 +23,7 @@ pub fn required_entropy_bits(deck_size: u32, hand_size: u32) -> u32 {
     bits
 }
 
-/// The most queues of one flow. A larger hand needs more bits than a hash has, so validation refuses it.
+/// The maximum number of queues of one flow. A larger hand needs more bits than a hash has, so validation refuses it.
 const HAND_SIZE_MAX: usize = 32;
 
 /// The queues of a flow, as numbers below the size of the deck, each at most once and in ascending order.

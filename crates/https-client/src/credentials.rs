@@ -95,7 +95,8 @@ impl TokenFile {
         Self { path: path.to_owned(), token_age_max, cached_token }
     }
 
-    /// Reads the file on this thread: it is small and local, and read once a minute.
+    /// Returns the header with the current token, and reads the token file again if the cached token is too old. The
+    /// read blocks this thread, which is acceptable because the file is small, local and read about once a minute.
     fn current_authorization_header(&self, now: Instant) -> Option<HeaderValue> {
         let mut cached = self.cached_token.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = cached

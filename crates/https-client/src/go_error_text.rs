@@ -10,7 +10,7 @@ use x509_verify::VerifyError;
 use crate::certificate_check::InsecureCertificate;
 use crate::fault::{Fault, FaultKind};
 
-/// The most causes of an error that are examined. Libraries wrap about three times.
+/// The maximum number of causes of an error that are examined. Libraries wrap about three times.
 const CAUSES_MAX: usize = 16;
 
 /// Converts an error into a fault, by the innermost cause that is recognized.

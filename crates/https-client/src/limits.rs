@@ -14,10 +14,10 @@ pub struct Limits {
     /// The longest response head in bytes, and the buffer of a connection. The default is 64 KiB, and the HTTP library needs
     /// at least 8 KiB.
     pub response_head_bytes_max: usize,
-    /// The most header fields of a response.
+    /// The maximum number of header fields of a response.
     pub response_header_fields_max: usize,
-    /// The most idle connections in the pool. Concurrent calls need one connection each, and a call without an idle
-    /// connection makes a handshake, which costs more than the rest of the call.
+    /// The maximum number of idle connections in the pool. Concurrent calls need one connection each, and a call
+    /// without an idle connection makes a handshake, which costs more than the rest of the call.
     pub idle_connections_max: usize,
     /// The time for which an idle connection may be reused. The client closes it before twice this time has
     /// passed. It is shorter than the usual timeouts of servers and proxies, so that the client closes first.

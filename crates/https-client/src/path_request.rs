@@ -21,7 +21,7 @@ pub struct PathRequest<'a> {
 pub enum RequestMethod {
     /// Reads an object, a list or a description.
     Get,
-    /// Creates something, or asks a review.
+    /// Creates an object or a review.
     Post,
 }
 

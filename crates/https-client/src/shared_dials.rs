@@ -17,8 +17,8 @@ use crate::connection::TargetConnection;
 use crate::connector::Route;
 use crate::fault::{Fault, FaultKind};
 
-/// The most dials to one target at the same time. It is as large as the number of waiting requests can be, so that none
-/// times out behind the dials of others.
+/// The maximum number of dials to one target at the same time. It is as large as the number of waiting requests can be,
+/// so that none times out behind the dials of others.
 const DIALS_MAX: usize = 1024;
 
 type ConnectionWaiter = oneshot::Sender<Result<TargetConnection, Fault>>;

@@ -16,12 +16,13 @@ use crate::fault::{Fault, FaultKind};
 use crate::go_error_text::{go_io_error_text, is_local_resource_error};
 use crate::service_resolver::HostPort;
 
-/// The most addresses of a host that are tried.
+/// The maximum number of addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 16;
 /// The time that the client waits for an address before it tries the next one in parallel.
 const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(300);
-/// The most lookups of host names at the same time; one domain has at most half of them. A lookup keeps a thread until the
-/// resolver answers, even if no request waits for it any more. The owner of a webhook's domain can make it slow.
+/// The maximum number of lookups of host names at the same time; one domain has at most half of them. A lookup keeps a
+/// thread until the resolver answers, even if no request waits for it any more. The owner of a webhook's domain can
+/// make it slow.
 const LOOKUPS_MAX: usize = 128;
 /// A lookup that does not begin within this time, which is less than the time to connect, fails with an
 /// error of this server and not of the webhook.

@@ -13,15 +13,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::{ConnectionActivity, HttpProtocol};
 
-/// The most bytes that are collected.
+/// The maximum number of bytes that are collected before they are written.
 const COLLECTED_BYTES_MAX: usize = 64 << 10;
 
 /// Writes of this size are not collected. They fill a TLS record by themselves: most are full frames of a long response.
 const LARGE_WRITE_BYTES: usize = 16 << 10;
 
-/// The most bytes of one read over HTTP/1.1: one TLS record. hyper doubles its buffer, up to 128 KiB, after each read
-/// that fills it, and passes whole buffers on as the chunks of a body. With reads of one record, a connection whose body
-/// nobody takes holds two buffers of 32 KiB.
+/// The maximum number of bytes of one read over HTTP/1.1: one TLS record. hyper doubles its buffer, up to 128 KiB,
+/// after each read that fills it, and passes whole buffers on as the chunks of a body. With reads of one record, a
+/// connection whose body nobody takes holds two buffers of 32 KiB.
 const HTTP1_READ_BYTES_MAX: usize = 16 << 10;
 
 /// The bytes that one poll of a connection reads. A peer that sends many small frames as fast as it can would otherwise
@@ -35,7 +35,7 @@ const UNAUTHENTICATED_READ_BYTES_PER_POLL: usize = 16 << 10;
 /// for a hundred watches of one connection, and other connections would wait meanwhile.
 const WRITTEN_BYTES_PER_POLL: usize = 128 << 10;
 
-/// The most bytes of the buffer that an idle connection keeps for its next response.
+/// The maximum size in bytes of the buffer that an idle connection keeps for its next response.
 const KEPT_BUFFER_BYTES_MAX: usize = 4 << 10;
 
 /// Passes bytes through and records their number in the [`ConnectionActivity`].

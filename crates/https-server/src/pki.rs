@@ -128,7 +128,7 @@ pub enum PkiError {
     Unusable {
         /// The path of the file.
         path: String,
-        /// The fault of the file.
+        /// The reason why the file can not be used.
         reason: String,
     },
     /// A file is missing and can not be derived from the existing ones.

@@ -18,8 +18,8 @@ use crate::stream_executor::{BodyWait, record_body_wait};
 /// of a few chunks only.
 pub const BODY_CHUNK_BYTES: usize = 64 << 10;
 
-/// The most bytes of the last chunk of a body. Once it is handed over, the stream of an HTTP/2 response has ended for this
-/// crate although the peer may not have taken the chunk, so it should be small.
+/// The maximum size in bytes of the last chunk of a body. Once it is handed over, the stream of an HTTP/2 response has
+/// ended for this crate although the peer may not have taken the chunk, so it should be small.
 pub const LAST_CHUNK_BYTES: usize = 4 << 10;
 
 /// The body of a response, which may arrive over time.

@@ -20,7 +20,7 @@ pub(crate) struct MergedEntry<T> {
 /// The entries of several kubeconfigs. Paths in them are absolute.
 ///
 /// 1. The first file that names a current context sets it.
-/// 2. Of several contexts, clusters or users with one name, the one of the first file counts, as a whole.
+/// 2. If several contexts, clusters or users have the same name, the whole entry of the first file applies.
 /// 3. A relative path is relative to the folder of the file that contains it.
 #[derive(Debug, Default)]
 pub(crate) struct MergedKubeconfig {

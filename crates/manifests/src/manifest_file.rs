@@ -34,18 +34,18 @@ pub use lint::lint_role_references;
 pub use read::{ReadOptions, read, read_manifests_with_options};
 pub use unstructured_object::{KindHandler, KindHandling, UnstructuredObject};
 
-/// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
+/// The largest file that is read, in bytes: room for a dump of several hundred thousand objects.
 pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
 
-/// The most values in one YAML document after its aliases are expanded: room for a list of some
-/// fifty thousand objects. JSON has no such limit for a file, only that of
-/// [`NODES_MAX`](document::NODES_MAX) for each object, since its lists are read item by item.
+/// The maximum number of values in one YAML document after its aliases are expanded: room for a list of about fifty
+/// thousand objects. JSON has no such limit for a file, only that of [`NODES_MAX`](document::NODES_MAX) for each
+/// object, since its lists are read item by item.
 pub const YAML_NODES_MAX: usize = 2_000_000;
 
-/// The most errors of a file that are reported.
+/// The maximum number of errors of a file that are reported.
 pub const ERRORS_MAX: usize = 10_000;
 
-/// The most warnings of a file, or of all files together; later ones are counted.
+/// The maximum number of warnings of a file, or of all files together; later ones are counted.
 pub const WARNINGS_MAX: usize = 10_000;
 
 /// The content of a manifest file.

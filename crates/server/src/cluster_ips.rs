@@ -43,7 +43,7 @@ pub(crate) struct ClusterIpChange {
 }
 
 impl ClusterIpChange {
-    /// The change that releases a reservation, if there is one.
+    /// Returns a change that releases this reservation; the change is empty for `None`.
     pub(crate) fn releasing_reservation(released_reservation: Option<(Key, Revision)>) -> Self {
         Self { released_reservation, ..Self::default() }
     }

@@ -98,7 +98,7 @@ impl ClusterSnapshot {
     /// The snapshot of an empty store.
     ///
     /// # Errors
-    /// Two authorizers have one name.
+    /// Two authorizers have the same name.
     pub fn of_empty_store(
         authorizer_slots: Arc<[AuthorizerSlot]>,
         node: authz_node::Snapshot,
@@ -128,7 +128,7 @@ impl ClusterSnapshot {
     /// The same objects with other authorizers.
     ///
     /// # Errors
-    /// Two authorizers have one name.
+    /// Two authorizers have the same name.
     pub fn with_authorizers(
         &self,
         authorizer_slots: &Arc<[AuthorizerSlot]>,

@@ -17,7 +17,8 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Makes a budget of so many bytes, and so many of them for one user.
+    /// Makes a budget of `bytes_max` bytes. One user may reserve at most `response_bytes_per_user_max` of the common
+    /// part.
     pub(crate) fn new(bytes_max: usize, response_bytes_per_user_max: usize) -> Self {
         let system_bytes = bytes_max / 4;
         let common_bytes = bytes_max - system_bytes;
@@ -57,7 +58,7 @@ impl MemoryBudget {
         &self.common
     }
 
-    /// The most bytes for one user.
+    /// The maximum number of bytes that one user may reserve.
     pub(crate) fn response_bytes_per_user_max(&self) -> usize {
         self.common.permits_per_user_max()
     }

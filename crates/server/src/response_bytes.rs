@@ -214,7 +214,7 @@ mod tests {
         let limit = Arc::new(ResponseBytesLimit::new(400));
         let large = limit.reserve("jane", 1_000).unwrap();
         assert!(limit.reserve("jane", 1).is_err());
-        // What has been written is told, even so.
+        // The response to a completed write is counted even if the user is at the limit.
         let told = limit.count("jane", 50);
         assert_eq!(limit.lock().n_bytes, 100);
         let of_others = ["joe", "ada"].map(|user| limit.reserve(user, 100).unwrap());

@@ -150,7 +150,7 @@ impl Default for AdmissionOptions {
     }
 }
 
-/// Replaces the authorizers of a server. Fails, and changes nothing, if two have one name.
+/// Replaces the authorizers of a server. Fails, and changes nothing, if two authorizers have the same name.
 pub type AuthorizerReplacer = Arc<
     dyn Fn(&Arc<[AuthorizerSlot]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync,
 >;

@@ -104,7 +104,7 @@ impl SnapshotCache {
     /// Replaces the authorizers for requests that begin from now on.
     ///
     /// # Errors
-    /// Two authorizers have one name; nothing changes then.
+    /// Two authorizers have the same name; nothing changes then.
     pub(crate) fn replace_authorizers(
         &self,
         authorizer_slots: &Arc<[AuthorizerSlot]>,

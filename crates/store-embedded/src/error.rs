@@ -46,7 +46,7 @@ pub enum OpenError {
         /// Description of the damage.
         reason: String,
     },
-    /// A later program wrote a file. Nothing in the directory was changed.
+    /// A newer version of this program wrote a file. Nothing in the directory was changed.
     #[error(
         "`{}` has format version {version}, and this program reads versions up to {version_max}: \
          start the program that wrote it or a later one; nothing was changed", file.display()

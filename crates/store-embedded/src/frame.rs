@@ -19,10 +19,9 @@ use std::io::{self, Read};
 
 use store::Revision;
 
-/// The format version that this program writes, and the newest one that it reads. Any change that an
-/// earlier program would report as damage or misread needs a new version: header, framing, checksums,
-/// record types. The server tests have a fixture of each version. Version 2 added records of several writes
-/// in one revision.
+/// The format version that this program writes, and the newest one that it reads. Any change that an earlier version of
+/// the program would report as damage or misread needs a new version: header, framing, checksums, record types. The
+/// server tests have a fixture of each version. Version 2 added records of several writes in one revision.
 pub(crate) const FORMAT_VERSION: u8 = 2;
 /// Offset of the format version in the header. The version is an ASCII digit.
 const VERSION_AT: usize = 7;
@@ -62,7 +61,7 @@ pub(crate) struct FileHeader {
 pub(crate) enum HeaderError {
     /// The header is damaged, or belongs to another kind of file.
     Malformed,
-    /// A newer program wrote the file.
+    /// A newer version of this program wrote the file.
     Newer { version: u8 },
 }
 
@@ -111,8 +110,8 @@ impl FileHeader {
         Self::decode_header_if_valid(file, kind).ok_or(HeaderError::Malformed)
     }
 
-    /// Refuses files of newer programs, of which only the positions of kind and version are known. If the
-    /// rest of the header is valid for a known version, the version digit itself is damaged.
+    /// Refuses files that a newer version of this program wrote. Only the positions of kind and version are known in
+    /// them. If the rest of the header is valid for a known version, the version digit itself is damaged.
     pub(crate) fn check_format_version(file: &[u8], kind: FileKind) -> Result<(), HeaderError> {
         let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
             return Ok(());

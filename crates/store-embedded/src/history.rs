@@ -54,11 +54,11 @@ enum ChunkBody {
 /// Limits at which [`History::find_events_after`] stops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SearchLimits {
-    /// The most events that are returned.
+    /// The maximum number of events that are returned.
     pub(crate) events_max: usize,
-    /// The most bytes of the old and new versions of the returned events.
+    /// The maximum total size of the old and new versions of the returned events, in bytes.
     pub(crate) bytes_max: usize,
-    /// The most changes that the search reads, of keys under the prefix or not.
+    /// The maximum number of changes that the search reads, of keys under the prefix or not.
     pub(crate) changes_max: usize,
 }
 

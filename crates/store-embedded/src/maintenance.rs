@@ -88,8 +88,8 @@ impl Writer {
         self.publish_alarms();
     }
 
-    /// Starts a new log file. If that fails, writes continue in the current one; only a failed sync is a
-    /// failure of the log.
+    /// Starts a new log file. If the file can not be created, writes continue in the current one. If the sync of the
+    /// current file fails, the store becomes read-only.
     fn rotate_log(&mut self) {
         match self.sync() {
             Ok(()) => {

@@ -111,7 +111,7 @@ pub struct Limits {
     pub checkpoint_bytes_min: u64,
     /// Maximum bytes of the current versions of all keys.
     pub quota_bytes: u64,
-    /// Free disk space to keep, beside the size of a snapshot, so that deletes find space. 0 disables the
+    /// Free disk space to keep, in addition to the size of a snapshot, so that deletes find space. 0 disables the
     /// check.
     pub disk_free_bytes_min: u64,
 }

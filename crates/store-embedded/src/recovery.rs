@@ -1,6 +1,6 @@
 //! Opens a directory: reads the newest snapshot and replays the logs after it.
 //!
-//! 1. If a newer program wrote one of the files, fail and change nothing.
+//! 1. If a newer version of this program wrote one of the files, fail and change nothing.
 //! 2. Remove temporary files and history pages of an earlier process.
 //! 3. Load the newest snapshot; without one, start with the empty store.
 //! 4. Replay each log in order. Skip records that the snapshot contains; every other record must make the
@@ -128,7 +128,7 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
     })
 }
 
-/// Refuses a directory that a newer program has written.
+/// Refuses a directory that a newer version of this program has written.
 fn check_format_versions(directory: &Path, listing: &StoreFiles) -> Result<(), OpenError> {
     let snapshots = listing
         .snapshot_revisions

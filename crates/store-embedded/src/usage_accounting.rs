@@ -10,7 +10,7 @@ use crate::store_state::StoreState;
 use crate::tenant::TenantResolver;
 use crate::version::Version;
 
-/// Overhead of a version in bytes, beside its key and value.
+/// Overhead of a version in bytes, in addition to its key and value.
 const VERSION_BYTES: u64 = 64;
 /// Maximum number of changes and bytes of a segment. History is dropped in whole segments.
 const SEGMENT_CHANGES_MAX: usize = 128;

@@ -114,7 +114,7 @@ impl EventWindow {
     }
 }
 
-/// The memory of an event, if nobody else holds its values.
+/// The memory of an event if no other reference to its values exists.
 pub(crate) fn event_bytes(event: &Event) -> usize {
     let value = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.value.len());
     let change: &Change = &event.change;

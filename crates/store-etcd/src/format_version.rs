@@ -8,8 +8,8 @@ use store::{At, Expect, Key, KeyError, Prefix, Put, ReadError, Store, WriteError
 
 use crate::engine::EtcdStore;
 
-/// The version that this program writes, and the newest one that it reads. A change that an earlier program would
-/// misread needs the next version: other keys, another encoding of values.
+/// The version that this program writes, and the newest one that it reads. A change that an earlier version of the
+/// program would misread needs the next version: other keys, another encoding of values.
 const FORMAT_VERSION: u64 = 1;
 /// The key of the format version, relative to the prefix.
 const FORMAT_KEY: &str = "portcullis/format";

@@ -78,7 +78,7 @@ pub enum OpenError {
     Tls {
         /// The endpoint as it is configured.
         endpoint: String,
-        /// The fault of the files.
+        /// The error in the files.
         source: TlsFilesError,
     },
 }

@@ -39,7 +39,7 @@ impl fmt::Debug for Entry {
 pub struct Item {
     /// The key of the item.
     pub key: Key,
-    /// Its newest version in the state that was read.
+    /// The newest version of the key in the state that was read.
     pub entry: Entry,
 }
 

@@ -58,7 +58,7 @@ pub enum WriteError {
     /// The key does not match the expectation of the write.
     #[error("the key has changed")]
     Conflict {
-        /// Its current version, for the next attempt.
+        /// The current version of the key, for the next attempt.
         current: Option<Entry>,
     },
     /// The key matches, but a condition on another key failed: a
@@ -67,7 +67,7 @@ pub enum WriteError {
     ConditionFailed {
         /// The key of the failed condition.
         key: Key,
-        /// Its current version; `None` if it does not exist.
+        /// The current version of that key; `None` if the key does not exist.
         current: Option<Entry>,
     },
     /// The value is larger than [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX).

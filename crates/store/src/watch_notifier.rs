@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::wake_group::{WakeGroup, WakeGroupMember};
 use crate::{Key, Revision, Unavailable};
 
-/// The most watches that a store serves at once. Each takes a few hundred bytes.
+/// The maximum number of watches that a store serves at once. Each takes a few hundred bytes.
 pub const WATCHES_MAX: usize = 100_000;
 
 /// Wakes the watches of each prefix after a write, and counts the open watches.

@@ -9,8 +9,8 @@ use x509_verify::CaBundle;
 use crate::client_config::decode_ca_bundle;
 use crate::json_members::{read_object, read_string};
 
-/// The most errors that are reported for one path. Each shows the path, so without a limit the errors of a long path would
-/// take the square of its length.
+/// The maximum number of errors that are reported for one path. Each shows the path, so without a limit the errors of a
+/// long path would take the square of its length.
 const PATH_FAULTS_MAX: usize = 32;
 
 const URL_FORMAT_HINT: &str = "; desired format: https://host[/path]";

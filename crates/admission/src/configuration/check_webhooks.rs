@@ -140,7 +140,7 @@ fn check_review_versions(
     }
 }
 
-/// The most bytes in a DNS-1035 label.
+/// The maximum length of a DNS-1035 label in bytes.
 const DNS1035_LABEL_BYTES_MAX: usize = 63;
 
 /// Lists why a text is not a DNS-1035 label.

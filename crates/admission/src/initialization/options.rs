@@ -16,9 +16,9 @@ pub struct InitializerOptions {
     pub stale_retry_interval: Duration,
     /// The age of an object at which its timers end and reads may repair it.
     pub global_timeout: Duration,
-    /// The most by which the clocks of servers may differ; zero if there is only one server.
+    /// The maximum difference between the clocks of servers; zero if there is only one server.
     pub clock_drift: Duration,
-    /// The most initializers that an object may wait for.
+    /// The maximum number of initializers that an object may wait for.
     pub pending_initializers_max: usize,
     /// The limits for all objects with pending initializers.
     pub waiting_object_limits: WaitingObjectLimits,
@@ -37,9 +37,9 @@ pub const WAITING_OBJECTS_PER_USER_MAX: WaitingObjectLimits =
 /// Limits for the objects that have pending initializers at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingObjectLimits {
-    /// The highest number of objects.
+    /// The maximum number of objects.
     pub objects_max: usize,
-    /// The most bytes of all objects together, as they are stored.
+    /// The maximum total size of all objects in their stored form, in bytes.
     pub bytes_max: usize,
 }
 

@@ -24,8 +24,8 @@ type InternedName = u32;
 /// Group, resource and subresource.
 type Key = (InternedName, InternedName, InternedName);
 
-/// The most pairs of group and resource under which one rule is indexed. A rule with more is indexed under the
-/// wildcards, which costs time for each request but no memory.
+/// The maximum number of pairs of group and resource under which one rule is indexed. A rule with more is indexed under
+/// the wildcards, which costs time for each request but no memory.
 const KEYS_PER_RULE_MAX: usize = 1024;
 
 /// The symbol of the wildcard.

@@ -2,9 +2,9 @@
 
 use field_errors::{FieldErrors, FieldPath};
 
-/// The most bytes of all values of one object together.
+/// The maximum total size of all values of one object, in bytes.
 pub(super) const VALUES_BYTES_MAX: usize = 1024 * 1024;
-/// The most bytes of a key.
+/// The maximum length of a key in bytes.
 const KEY_BYTES_MAX: usize = 253;
 
 const KEY_SYNTAX: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \

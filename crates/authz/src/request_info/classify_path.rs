@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::list_options::ListOptions;
 use super::{RequestInfo, ResourceInfo};
 
-/// The most segments that have a meaning of their own:
-/// `apis/{group}/{version}/watch/namespaces/{namespace}/{resource}/{name}/{subresource}`. One more
-/// holds the rest of the path, so that a long path costs no more than a short one.
+/// The maximum number of segments that have a meaning of their own:
+/// `apis/{group}/{version}/watch/namespaces/{namespace}/{resource}/{name}/{subresource}`. One more holds the rest of
+/// the path, so that a long path costs no more than a short one.
 const SEGMENTS_MAX: usize = 9 + 1;
 
 /// Classifies a request.

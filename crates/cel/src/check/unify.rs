@@ -7,9 +7,9 @@ use crate::compile_budget::BudgetExhausted;
 use crate::function::StepBudget;
 use crate::static_type::Type;
 
-/// The most types that the checker visits for one expression, with the types nested in them. A
-/// short expression can have a large type: each `.map(x, {x: x})` of a chain doubles the type. The
-/// limit also bounds the memory of types and the length of messages about them.
+/// The maximum number of types that the checker visits for one expression, including nested types.
+/// A short expression can have a large type: each `.map(x, {x: x})` of a chain doubles the type.
+/// The limit also bounds the memory of types and the length of messages about them.
 const STEPS_MAX: u64 = 2_000_000;
 
 /// The bindings of type variables. Bindings that a failed unification made are undone.

@@ -3,8 +3,8 @@
 use super::format_double;
 use crate::value::{OpaqueValue, TypeName, Value};
 
-/// The most bytes of a value that a message shows. Values can share elements, so the full text of a
-/// value can be too large for the memory.
+/// The maximum number of bytes of a value that a message shows. Values can share elements, so the
+/// full text of a value can be too large for the memory.
 const PRINTED_BYTES_MAX: usize = 10_000;
 
 /// The text of a value, cut off at [`PRINTED_BYTES_MAX`].

@@ -11,13 +11,13 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
 
-/// The most elements of `lists.range`, as in cel-go.
+/// The maximum number of elements of `lists.range`, as in cel-go.
 const RANGE_ELEMENTS_MAX: i64 = 1_000_000;
 
-/// The most elements of the result of `flatten`. The cost counts the outermost list only, and
-/// nested lists can share their elements, so the cost does not bound the result. Any other way to
-/// create as many elements exceeds the cost limit, so exceeding this number is reported as
-/// exceeding the cost limit.
+/// The maximum number of elements of the result of `flatten`. The cost counts the outermost list
+/// only, and nested lists can share their elements, so the cost does not bound the result. Any
+/// other way to create as many elements exceeds the cost limit, so exceeding this number is
+/// reported as exceeding the cost limit.
 const FLATTENED_ELEMENTS_MAX: usize = 1_000_000;
 
 /// The cost of a call that creates a list: 1 for the call and 10 for the list.

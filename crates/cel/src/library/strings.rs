@@ -10,10 +10,10 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{List, Str, Value};
 
-/// The most bytes of a text that a function creates. The cost of some functions depends on the size
-/// of the arguments only, so the cost does not bound the size of the result. Creating as much text
-/// with `join` exceeds the cost limit, so exceeding this size is reported as exceeding the cost
-/// limit.
+/// The maximum length in bytes of a text that a function creates. The cost of some functions
+/// depends on the size of the arguments only, so the cost does not bound the size of the result.
+/// Creating as much text with `join` exceeds the cost limit, so exceeding this size is reported as
+/// exceeding the cost limit.
 pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
 /// Declares the functions of cel-go's string extension library, such as `split` and `replace`.

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::{List, Map, Value};
 use crate::function::EvalError;
 
-/// The most values that one comparison visits. Lists can share their elements, so a short
-/// expression can create two lists whose full comparison would take practically forever.
+/// The maximum number of values that one comparison visits. Lists can share their elements, so a short expression can
+/// create two lists whose full comparison would take practically forever.
 const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
 /// The result of comparing two values for equality.

@@ -84,7 +84,7 @@ pub(super) fn check_inputs(
     checked
 }
 
-/// The roles that exist beside those that were read.
+/// The roles that exist in addition to those that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StoredRoles {
     None,

@@ -93,7 +93,7 @@ pub(crate) struct ClusterState<T> {
     /// The converted objects of all lists.
     pub(crate) objects: Vec<T>,
     pub(crate) resource_names: ResourceNameTable,
-    /// The namespace of questions that name none.
+    /// The namespace of questions without a namespace.
     pub(crate) namespace: String,
     /// Notes and warnings, for standard error.
     pub(crate) cluster_remarks: Vec<String>,

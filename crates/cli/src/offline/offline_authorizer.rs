@@ -53,7 +53,7 @@ pub(crate) struct OfflineAuthorizer {
 #[derive(Debug)]
 struct PolicyCluster {
     cluster_client: Arc<ClusterClient>,
-    /// The namespace of questions that name none; `None` for all namespaces.
+    /// The namespace of questions without a namespace; `None` for all namespaces.
     namespace: Option<String>,
     is_policy_partial: bool,
     /// Whether each answer is compared with the decision of the cluster.
@@ -193,7 +193,7 @@ impl OfflineAuthorizer {
         Ok((loaded, kept_objects))
     }
 
-    /// Returns the namespace of a question that names none: that of the context of a cluster, or none for files.
+    /// Returns the namespace for questions without a namespace: that of the kubeconfig context, or `None` for files.
     pub(crate) fn context_namespace(&self) -> Option<&str> {
         self.policy_cluster.as_ref()?.namespace.as_deref()
     }

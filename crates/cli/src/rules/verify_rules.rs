@@ -6,8 +6,9 @@ use crate::offline::OfflineAuthorizer;
 
 /// Asks the cluster about each request that a rule names, if --verify is given. Returns a line for each disagreement.
 ///
-/// A rule with `*` is compared as the request that has the `*` itself, which only such a rule allows. What our own chain
-/// decides about a request is compared, because not every text in a rule is that of a request.
+/// A rule with `*` is compared as the request that has the `*` itself, which only such a rule allows. The function
+/// compares the decision of our own chain about each request, not the rule itself, because some texts in a rule never
+/// match a request.
 pub(super) fn verify_rules(
     rules: &Rules,
     authorizer: &OfflineAuthorizer,

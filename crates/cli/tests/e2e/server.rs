@@ -204,7 +204,7 @@ impl Server {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// The most memory that it ever had, in KiB.
+    /// The maximum memory that it ever had, in KiB.
     pub(crate) fn peak_memory_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.unwrap();

@@ -10,8 +10,8 @@ use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
 use super::{hook_url, unvalidated_config};
 
-/// The most hooks of a file. Each hook has its own client and connections and is a step of every decision, so a
-/// larger number is certainly a mistake.
+/// The maximum number of hooks of a file. Each hook has its own client and connections and is a step of every decision,
+/// so a larger number is certainly a mistake.
 pub const HOOKS_MAX: usize = 256;
 
 /// One authorization webhook of a hook file, after validation.

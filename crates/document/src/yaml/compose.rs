@@ -11,11 +11,12 @@ use super::{DuplicateKey, YamlDocument, YamlError};
 use crate::node::{DocumentLimits, Entry, NESTING_MAX, Node, Value};
 use crate::source::Span;
 
-/// The check for excessive aliasing begins when aliases have made more than this many values.
+/// The check for excessive aliasing begins when aliases have produced more than this many values.
 const ALIASED_NODES_MIN: usize = 100;
 /// The check for excessive aliasing begins when the document has more than this many values.
 const COUNTED_NODES_MIN: usize = 1000;
-/// The largest percentage of values that aliases may make. Kubernetes' reader has the same three limits.
+/// The maximum percentage of values that may come from aliases. The YAML reader of Kubernetes has the same three
+/// limits.
 const ALIASED_PERCENT_MAX: usize = 99;
 
 /// Turns a tree with aliases into one of plain values.
@@ -346,7 +347,7 @@ fn is_merge_key(raw: &RawNode) -> bool {
     scalar.scalar_text.as_str() == "<<" && (scalar.is_type_implicit || is_merge_tag)
 }
 
-/// The most bytes of a path or key in the message about a duplicate key.
+/// The maximum length in bytes of a path or key in the message about a duplicate key.
 const SHOWN_BYTES_MAX: usize = 1024;
 
 /// Joins a path and truncates it: the author of the file chooses the names, and many duplicate keys may

@@ -11,7 +11,7 @@ use super::YamlError;
 use super::cursor::{Cursor, CursorPosition, END, is_blank, is_line_break, is_whitespace_or_end};
 use crate::node::{NESTING_MAX, SpannedText};
 
-/// The most characters between the start of a simple key and its colon, a limit of YAML.
+/// The maximum number of characters between the start of a simple key and its colon, a limit of YAML.
 const SIMPLE_KEY_CHARS_MAX: usize = 1024;
 
 /// A token with its start and end.

@@ -6,7 +6,8 @@ use super::cursor::{
 };
 use super::scanner::{Scanner, TokenKind};
 
-/// The most digits of a version number in a `%YAML` directive. libyaml has the same limit.
+/// The maximum number of digits of a version number in a `%YAML` directive. libyaml has the same
+/// limit.
 const VERSION_DIGITS_MAX: usize = 2;
 
 impl Scanner<'_> {

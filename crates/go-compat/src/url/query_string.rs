@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::percent_escape::{UrlPart, url_unescape};
 
-/// The most pairs a query may have. A query with more pairs counts as empty, which bounds the memory that a query
-/// takes. Go has the same limit.
+/// The maximum number of pairs a query may have. A query with more pairs counts as empty, which bounds the memory that
+/// a query takes. Go has the same limit.
 pub const QUERY_PAIRS_MAX: usize = 10_000;
 
 /// Decodes a query string into its pairs, in the order of the text.

@@ -38,7 +38,7 @@ pub struct Context {
     pub cluster: WithPosition<String>,
     /// The name of the user.
     pub user: WithPosition<String>,
-    /// The namespace of questions that name none; empty for `default`.
+    /// The namespace that a client uses if none is given; empty for `default`.
     pub namespace: WithPosition<String>,
 }
 

@@ -5,8 +5,8 @@ use document::{Node, Value, json};
 use super::load_policies::LINE_BYTES_MAX;
 use super::policy_line::{GROUP, SPEC_FIELDS, V0_FIELDS};
 
-/// The most lines that detection reads. A file whose first hundred lines are all malformed is not a
-/// policy file in use.
+/// The maximum number of lines that detection reads. A file whose first hundred lines are all
+/// malformed is not a policy file in use.
 const LINES_MAX: usize = 100;
 
 /// Reports whether a text looks like a policy file: it begins with a brace, and one of its first

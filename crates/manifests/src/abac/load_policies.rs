@@ -13,7 +13,7 @@ pub const POLICY_FILE_BYTES_MAX: usize = 64 << 20;
 /// The longest line that is read, in bytes without its end. Kubernetes' limit is one byte lower.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The most warnings that are kept; later ones are counted.
+/// The maximum number of warnings that are kept; later ones are counted.
 pub const WARNINGS_MAX: usize = 100;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';

@@ -431,7 +431,7 @@ impl<'t> ManifestReader<'t> {
         }
         let Some(object) = parse_node_object(&value) else { return };
         let object = AuthorizerObject::Node(object);
-        // An object that relates nothing to a node needs no name.
+        // An object that adds no relation to a node needs no name.
         for name in missing_name_fields(&object, is_namespaced) {
             let metadata = field_errors::FieldPath::root("metadata");
             let mut error = metadata.child(name).required("");

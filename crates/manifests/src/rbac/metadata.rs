@@ -11,7 +11,7 @@ use field_errors::{
 use super::decode::Kind;
 use super::wire;
 
-/// The most bytes of all annotations of an object together.
+/// The maximum total size of all annotations of an object, in bytes.
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 
 pub(super) const METADATA: FieldPath<'static> = FieldPath::root("metadata");

@@ -9,8 +9,8 @@ use store::{At, Expect, ListRequest};
 use super::config_revision::{ConfigRevisionError, config_revision_key};
 use crate::rest::RequestContext;
 
-/// The most memory that the regular expressions of all configurations take: as much as those of one may take. A usual one
-/// takes some ten kilobytes.
+/// The maximum memory of the regular expressions of all configurations together. It equals the limit for one
+/// configuration. A typical regular expression takes tens of kilobytes.
 const PATTERN_BYTES_MAX: usize = 80 << 20;
 
 /// Checks an admission configuration, which is valid by itself; other objects pass.

@@ -60,7 +60,7 @@ pub enum AdmissionPluginsError {
     Required {
         /// The plugin that was to be disabled.
         plugin: AdmissionPlugin,
-        /// What relies on it.
+        /// The reason why the server relies on the plugin.
         why: &'static str,
     },
 }

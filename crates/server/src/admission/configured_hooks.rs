@@ -46,7 +46,7 @@ pub(crate) fn configuration_kind_at_path(path: &str) -> Option<ConfigurationKind
 
 /// A configuration that was stored or deleted.
 pub(crate) struct AdmissionConfigChange {
-    /// Its path below the prefix of the store.
+    /// The path of the configuration below the prefix of the store.
     pub(crate) path: String,
     pub(crate) kind: ConfigurationKind,
     /// `None` if it was deleted; an error if it can not be decoded.

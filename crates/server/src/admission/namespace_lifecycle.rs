@@ -67,7 +67,7 @@ pub(super) async fn check_namespace_lifecycle(
         return Ok(());
     }
     let current = find_namespace(ctx, namespace).await?;
-    // The request was authorized for the namespace of that moment.
+    // The request was authorized for the namespace in the snapshot that authorized it.
     let authorized =
         ctx.authorized.authorized_snapshot().namespaces.get(namespace).or(current.as_ref());
     if namespace_uid.is_none() {

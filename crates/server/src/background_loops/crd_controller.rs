@@ -47,7 +47,7 @@ pub(crate) async fn reconcile_crds(server: Arc<ServerState>) {
                     && !own.has_true_condition("NamesAccepted")
             })
         };
-        // The names in order, so that of two new definitions with one name the same one gets it each time.
+        // The names are sorted, so that if two new definitions claim the same name, the same definition always gets it.
         let mut affected: BTreeSet<&Arc<str>> = BTreeSet::new();
         for (name, stored) in cluster.crds_by_name.iter() {
             if stored.is_terminating {

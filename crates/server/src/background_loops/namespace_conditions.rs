@@ -137,8 +137,8 @@ impl NamespaceCondition {
         Self { condition_type, is_condition_true, reason, message }
     }
 
-    /// Adds the condition or changes the one of its type; returns whether that changed anything. The time of the transition
-    /// is that of the last change between true and false.
+    /// Adds the condition, or changes the condition of the same type. Returns whether anything changed. The time of the
+    /// transition is that of the last change between true and false.
     fn write(self, conditions: &mut Vec<Value>, now: &str) -> bool {
         let status = if self.is_condition_true { "True" } else { "False" };
         let is_own = |known: &&mut Value| known["type"] == self.condition_type;

@@ -23,7 +23,8 @@ use super::object_watchers::ObjectWatcher;
 use super::uninitialized_object_counts::UninitializedObjectSlot;
 use crate::server_state::ServerState;
 
-/// The most jobs in the queue. The limits of [`super::uninitialized_object_counts`] bound the number of tracked objects.
+/// The maximum number of jobs in the queue. The limits of [`super::uninitialized_object_counts`] bound the number of
+/// tracked objects.
 const JOBS_MAX: usize = 1_000;
 
 /// How long an expired timer waits for a confirmed configuration.
@@ -266,7 +267,7 @@ impl TrackedUninitializedObject {
             return self.report_initialization_outcome(ObjectInitializationOutcome::Lost);
         };
         if api_object::uid(&tree) != api_object::uid(&self.object_tree) {
-            // The object was deleted and another one of its name was created.
+            // The object was deleted, and another one with the same name was created.
             return self.report_initialization_outcome(ObjectInitializationOutcome::Deleted);
         }
         (self.entry, self.object_tree) = (entry, tree);

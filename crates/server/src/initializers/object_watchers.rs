@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::{Event, Key};
 use tokio::sync::Notify;
 
-/// The most pending events of one watcher. More are dropped, and the watcher has to read the object again.
+/// The maximum number of pending events of one watcher. More are dropped, and the watcher has to read the object again.
 const EVENTS_MAX: usize = 64;
 
 /// The watchers of all objects.

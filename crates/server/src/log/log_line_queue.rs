@@ -20,7 +20,7 @@ const ROUTINE_BYTES_MAX: usize = QUEUE_BYTES_MAX / 2;
 /// The memory of a queued line besides its text, so that many short lines count too.
 const LINE_OVERHEAD_BYTES: usize = 64;
 
-/// The most bytes of one write. Lines that wait are written together.
+/// The maximum size of one write in bytes. Lines that wait are written together.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
 /// How much of the queue a line may use.

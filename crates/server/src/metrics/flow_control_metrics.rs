@@ -1,7 +1,7 @@
 //! The metrics of priority and fairness, under the names that Kubernetes uses.
 //!
-//! The flow controller counts, and this collector reads the counts when somebody asks for metrics. The labels are names of
-//! flow schemas and priority levels in force, so a series disappears with its object.
+//! The flow controller counts, and this collector reads the counts when a client requests the metrics. The labels are
+//! names of flow schemas and priority levels in force, so a series disappears with its object.
 
 use std::sync::Arc;
 

@@ -127,9 +127,8 @@ pub(crate) async fn delete_admitted_object(
         return delete_pod_gracefully(ctx, attempt, options, admitted, entry, seconds).await;
     }
     let (expect, revision) = (Expect::At(entry.mod_rev), Some(entry.mod_rev));
-    // No controller can process the finalizers of an object that can not be decoded: not even the resource
-    // that a definition defines is known. Its objects are deleted before the next definition of its name is
-    // served.
+    // No controller can process the finalizers of an object that can not be decoded: not even the resource that a
+    // definition defines is known. Its objects are deleted before the next definition with the same name is served.
     let is_forced = is_placeholder;
     match admitted.into_removable_or_pending(ctx.resource, finalizers, is_forced, ctx.now) {
         RemovableOrPending::Removable(admitted) => {

@@ -13,10 +13,10 @@ use crate::write_begun_flag::WriteBegunFlag;
 
 /// Deletes all objects of a page and returns them as they were listed.
 ///
-/// 1. Confirm the configuration. The collection is refused as a whole if that fails.
+/// 1. Confirm that the admission configuration is current. If that fails, refuse the whole request.
 /// 2. List the objects.
-/// 3. Delete them, some at a time. Each deletion is admitted by the configuration of its own moment,
-///    because a collection may take long.
+/// 3. Delete them, some at a time. Each deletion uses the admission configuration that is current when it runs, because
+///    deleting a large collection takes long.
 pub(crate) async fn delete_collection(
     ctx: &RequestContext<'_>,
     filter: &ObjectFilter,

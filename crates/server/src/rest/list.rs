@@ -17,7 +17,7 @@ use crate::rest::query::RequestedRevision;
 use crate::rest::{ObjectFilter, RequestContext};
 use crate::yield_timer::YieldTimer;
 
-/// The most objects of one read of the store, so that a long list lets other tasks run in between.
+/// The maximum number of objects of one read of the store, so that a long list lets other tasks run in between.
 const ROUND_ITEMS_MAX: usize = 10_000;
 
 /// The maximum number of bytes of one read of the store. The bytes of earlier reads are reserved before the next

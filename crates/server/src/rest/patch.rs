@@ -18,7 +18,8 @@ pub(crate) struct PatchRequest {
 }
 
 /// Applies a patch to the stored object, or to the part of it that the subresource names. The result has the same
-/// kind. A strategic merge patch can not change it, and another patch may remove it from an object of a built-in kind.
+/// `apiVersion` and `kind`. For a built-in kind, the function restores them if a strategic merge patch changed them or
+/// another patch removed them. Any other change of them is an error.
 ///
 /// # Errors
 /// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.

@@ -7,8 +7,8 @@ use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable
 /// Kubernetes include what this server does not serve, such as `pods/log`, and what only policies name, such as `users` for
 /// the verb `impersonate`.
 ///
-/// 1. The group of a review is that group. A review of today that says no group means the core group, and a name that the
-///    core group does not have is looked for in all groups.
+/// 1. The group of a review is that group. A current review without a group refers to the core group, and a name that
+///    the core group does not have is searched for in all groups.
 /// 2. A group that this server does not serve stands for itself or for a group of Kubernetes that begins with it, never for
 ///    one of custom resources: an aggregated server may serve it, and everyone who may define a resource chooses its group.
 ///    If Kubernetes has no such resource either, the name is used as it is.

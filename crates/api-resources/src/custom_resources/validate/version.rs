@@ -9,9 +9,9 @@ use crate::json_members::{bool_member, list_member, string_member, value_at_path
 
 const COLUMN_TYPES: &str = "must be one of boolean,date,integer,number,string";
 const COLUMN_FORMATS: &str = "must be one of byte,date,date-time,double,float,int32,int64,password";
-/// The most fields that lists of one version can be filtered by.
+/// The maximum number of fields that lists of one version can be filtered by.
 const SELECTABLE_FIELDS_MAX: usize = 8;
-/// The most bytes of a warning.
+/// The maximum length of a warning in bytes.
 const WARNING_BYTES_MAX: usize = 256;
 
 pub(super) fn validate_versions(spec: &Value, errors: &mut FieldErrors) {

@@ -11,7 +11,7 @@ const INSERTION_SORT_LENGTH_MAX: usize = 12;
 const NINTHER_LENGTH_MIN: usize = 50;
 /// If choosing the pivot takes this many swaps, the range is assumed to be descending.
 const DESCENDING_SWAPS_MIN: usize = 12;
-/// The most out-of-order pairs that are swapped before a range counts as unsorted.
+/// The maximum number of out-of-order pairs that are swapped before a range counts as unsorted.
 const REPAIRED_PAIRS_MAX: usize = 5;
 
 /// Sorts the positions `0..length` by `less`.

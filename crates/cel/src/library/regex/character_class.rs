@@ -11,7 +11,7 @@ pub(super) struct CharacterClass {
     pub(super) parse_steps: ClassParseSteps,
 }
 
-/// The steps for parsing a character class beside those for its length; see
+/// The steps for parsing a character class, in addition to those for its length; see
 /// [`StepBudget`](crate::function::StepBudget).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassParseSteps {
@@ -20,7 +20,7 @@ pub(super) struct ClassParseSteps {
     pub(super) case_folded_steps: usize,
 }
 
-/// The steps for a Unicode class, which has up to some hundred ranges.
+/// The steps for a Unicode class, which has up to several hundred ranges.
 const UNICODE_CLASS_STEPS: ClassParseSteps =
     ClassParseSteps { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 

@@ -41,23 +41,23 @@ const SIZE_CLASSES: [PatternSizeClass; 4] = [
 
 /// The limits of compiled patterns of one size.
 struct PatternSizeClass {
-    /// The most memory of the program for one search direction.
+    /// The maximum memory of the program for one search direction.
     regex_program_bytes_max: usize,
     /// The steps that are charged for compiling a pattern of this size.
     regex_compile_steps: usize,
-    /// The most memory of each of the two lazy automata that a thread builds while it searches. A
-    /// full automaton is cleared. If this happens often, the search continues without it.
+    /// The maximum memory of each of the two lazy automata that a thread builds while it searches. A full automaton is
+    /// cleared. If this happens often, the search continues without it.
     lazy_dfa_cache_bytes_max: usize,
 }
 
 /// The steps that are charged for each byte of a pattern.
 const STEPS_PER_BYTE: usize = 2;
 
-/// The most steps for parsing a pattern before it is compiled. It also bounds the memory of the
-/// parser, about 10 bytes for each step.
+/// The maximum number of steps for parsing a pattern before it is compiled. It also bounds the memory of the parser,
+/// about 10 bytes for each step.
 const PARSE_STEPS_MAX: usize = 2_000_000;
 
-/// The memory of a compiled pattern beside its programs.
+/// The memory of a compiled pattern in addition to its programs.
 const OVERHEAD_BYTES: usize = 6 << 10;
 
 /// A compiled regular expression; a copy shares everything with the original.

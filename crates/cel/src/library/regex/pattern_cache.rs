@@ -7,12 +7,13 @@ use super::pattern::Pattern;
 use super::regex_translator::RegexSyntaxError;
 use crate::function::StepBudget;
 
-/// The most memory of all patterns of one cache. A pattern of a few characters can take megabytes,
-/// and a configuration can have thousands of patterns. A typical pattern takes some ten kilobytes.
+/// The maximum memory of all patterns of one cache. A pattern of a few characters can take
+/// megabytes, and a configuration can have thousands of patterns. A typical pattern takes tens of
+/// kilobytes.
 const BYTES_MAX: usize = 80 << 20;
 
-/// The most steps for compiling the patterns of one cache, including patterns that are too large.
-/// They take about a second.
+/// The maximum number of steps for compiling the patterns of one cache, including patterns that are
+/// too large. They take about a second.
 const STEPS_MAX: u64 = 8_000_000;
 
 /// The compiled constant patterns of a group of expressions, by source.

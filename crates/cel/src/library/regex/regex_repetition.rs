@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The most copies of an atom that nested counted repetitions may produce.
+/// The maximum number of copies of an atom that nested counted repetitions may produce.
 pub(super) const COPIES_MAX: u64 = 1000;
 
 /// A repetition operator of a pattern.

@@ -38,11 +38,11 @@ pub(super) const HEIGHT_MAX: usize = 200;
 /// three times: an operator, its group, and the concatenation in the group.
 pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
 
-/// The most groups that may be open at once. Groups that add no height count too, because each
-/// group copies its content when it is closed.
+/// The maximum number of groups that may be open at once. Groups that add no height count too,
+/// because each group copies its content when it is closed.
 pub(super) const OPEN_GROUPS_MAX: usize = 1000;
 
-/// The most instructions of an expression, by Go's estimate.
+/// The maximum number of instructions of an expression, by Go's estimate.
 const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
 
 /// A class that contains no character.
@@ -81,7 +81,7 @@ impl fmt::Display for RegexSyntaxError {
 #[derive(Debug)]
 pub(super) struct TranslatedRegex {
     pub(super) regex_text: String,
-    /// The steps for parsing its character classes, beside those for its length.
+    /// The steps for parsing its character classes, in addition to those for its length.
     pub(super) class_parse_steps: usize,
 }
 

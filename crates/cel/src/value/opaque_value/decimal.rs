@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-/// The most digits of a sum. A call of `add` costs 1 for any operands, so the limit bounds the
-/// memory of a sum such as `1e1000000` + `1`. It is well above the range of floating point numbers.
+/// The maximum number of digits of a sum. A call of `add` costs 1 for any operands, so the limit
+/// bounds the memory of a sum such as `1e1000000` + `1`. It is well above the range of floating
+/// point numbers.
 pub(super) const SUM_DIGITS_MAX: i64 = 1_000;
 
 /// `digits` × 10^`exponent`, negated if `is_negative`.

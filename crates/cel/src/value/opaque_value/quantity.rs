@@ -26,7 +26,7 @@ pub enum QuantityError {
 
 /// A number with at most this many digits fits into 64 bits.
 const INT_DIGITS_MAX: usize = 18;
-/// The most decimal places of a quantity. Further digits are rounded up.
+/// The maximum number of decimal places of a quantity. Further digits are rounded up.
 const DECIMAL_PLACES_MAX: u8 = 9;
 
 /// A quantity of a resource. It is exact.

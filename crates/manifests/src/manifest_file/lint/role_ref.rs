@@ -9,7 +9,7 @@ use document::{Warning, WarningCode};
 use super::super::{AuthorizerObject, ManifestObject, WARNINGS_MAX};
 use crate::rbac::{self, bootstrap_policy};
 
-/// The most names that are compared with all others to suggest the intended one.
+/// The maximum number of names that are compared with all others to suggest the intended one.
 const HINTS_MAX: usize = 50;
 
 /// Finds bindings to roles that are not among the objects. With `bootstrap` the default roles of
