@@ -90,7 +90,7 @@ fn check_escapes(bytes: &[u8]) {
     }
 }
 
-/// The text of a URL reads as a URL of the same text and the same parts. Go can not read all that
+/// The text of a URL reads as a URL of the same text and the same parts. Go cannot read all that
 /// it writes.
 fn check_url(url: &Url, parse: fn(&str) -> Result<Url, UrlError>) {
     let text = url.to_string();

@@ -134,7 +134,7 @@ fn build_question(
         errors.push(at.child("resourceKind").invalid(legacy_fields.resource_kind, detail));
     }
     if legacy_fields.has_content_field {
-        let detail = "authorizers decide before the object is read, so its content can not change \
+        let detail = "authorizers decide before the object is read, so its content cannot change \
                       the answer; name the object in resourceName";
         errors.push(at.child("content").forbidden(detail));
     }

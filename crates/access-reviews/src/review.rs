@@ -3,9 +3,9 @@
 //! A line is read at most twice. The fast path reads plainly written lines, which is nearly every
 //! line. The slow path reads the others with positions and reports their faults, if any.
 //!
-//! There are three readers of a review, because each serves a caller that the others can not. `plain_review`
+//! There are three readers of a review, because each serves a caller that the others cannot. `plain_review`
 //! derives serde on types that borrow from the body; it is the hot path of servers and allocates no tree, but it
-//! can not report faults: it returns `None` for every review that is not plain. `positioned_review` reads the tree
+//! cannot report faults: it returns `None` for every review that is not plain. `positioned_review` reads the tree
 //! of the crate `document`, which has positions, for offline questions: it reports all faults of a line and rejects
 //! unknown fields. `read_body` of this crate reads the tree that the server has decoded from JSON, YAML or
 //! protobuf: such a tree has no positions, unknown fields were already handled, and Kubernetes reports only the

@@ -45,7 +45,7 @@ pub enum ReviewError {
     },
 }
 
-/// The reason why a valid review can not be answered.
+/// The reason why a valid review cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// This server could not consult an authorizer. The client may try again.

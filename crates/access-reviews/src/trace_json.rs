@@ -7,7 +7,7 @@ use authz::{Trace, TraceEntry, TraceEvent, Value};
 use authz_chain::Chain;
 use serde_json::{Map, Value as Json};
 
-/// Upper bound on the nesting; deeper events are shown at this depth, so that a plugin can not exhaust the stack.
+/// Upper bound on the nesting; deeper events are shown at this depth, so that a plugin cannot exhaust the stack.
 const DEPTH_MAX: usize = 32;
 
 /// An event and the events below it.

@@ -99,7 +99,7 @@ impl BoundedValueDecoder<'_> {
     }
 
     /// Decodes the members of an object that have these names. They are few, so they do not count against the
-    /// limit: other values can not displace a uid or a patch that follows them.
+    /// limit: other values cannot displace a uid or a patch that follows them.
     fn visit_known_members<'de, A: MapAccess<'de>>(
         self,
         known: &[&str],

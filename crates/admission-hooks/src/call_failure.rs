@@ -43,7 +43,7 @@ pub enum HookFailureCause {
     HttpStatus,
     /// The response is not a valid review, or is too long.
     BadAnswer,
-    /// The hook can not be called as it is configured.
+    /// The hook cannot be called as it is configured.
     Configuration,
     /// A match condition failed, so that the hook was not called.
     MatchCondition,
@@ -104,7 +104,7 @@ impl CallFailure {
         Some(Self::new("failed to call webhook", fault, 503, cause))
     }
 
-    /// The response can not be decoded.
+    /// The response cannot be decoded.
     pub(crate) fn unreadable_response(why: impl std::fmt::Display) -> Self {
         Self::new("failed to call webhook", why, 503, HookFailureCause::BadAnswer)
     }
@@ -120,7 +120,7 @@ impl CallFailure {
         Self::new(step, why, 503, HookFailureCause::BadAnswer)
     }
 
-    /// The patch can not be decoded.
+    /// The patch cannot be decoded.
     pub(crate) fn invalid_patch(why: impl std::fmt::Display) -> Self {
         let step = "received undecodable patch in webhook response";
         Self::new(step, why, 503, HookFailureCause::BadAnswer)

@@ -15,7 +15,7 @@ pub struct PanicMessage(String);
 /// request ends only that one.
 ///
 /// A panic must not leave state half-changed that the future shares with others. Calls share clients and a
-/// concurrency limit, each behind a lock that is held only for changes that can not panic halfway.
+/// concurrency limit, each behind a lock that is held only for changes that cannot panic halfway.
 ///
 /// # Errors
 /// [`PanicMessage`] if the future has panicked.

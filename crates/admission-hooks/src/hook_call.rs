@@ -53,13 +53,13 @@ impl From<CallFailure> for CallError {
 }
 
 impl CallError {
-    /// This server can not call the hook now; the client may retry.
+    /// This server cannot call the hook now; the client may retry.
     fn unavailable_error(webhook: &str, why: impl std::fmt::Display) -> Self {
         let (webhook, why) = (webhook.to_owned(), why.to_string());
         Self::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary: true })
     }
 
-    /// This server can not process the call or its response.
+    /// This server cannot process the call or its response.
     pub(crate) fn internal_error(why: impl Into<String>) -> Self {
         Self::Rejected(HookRefusal::Internal(why.into()))
     }

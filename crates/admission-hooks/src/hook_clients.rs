@@ -140,7 +140,7 @@ impl ServiceClients {
         }
     }
 
-    /// The error of a call whose service can not be resolved, in the words of Go's HTTP client.
+    /// The error of a call whose service cannot be resolved, in the words of Go's HTTP client.
     fn unresolved_service_error(
         &self,
         error: &ResolveError,

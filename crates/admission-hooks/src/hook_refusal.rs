@@ -29,12 +29,12 @@ pub enum HookRefusal {
     /// The deadline of the request has passed.
     #[error("Timeout: request did not complete within requested timeout")]
     DeadlineExceeded,
-    /// This server can not call the hook.
+    /// This server cannot call the hook.
     #[error("{}", call_failure_message(.webhook, .why))]
     CallUnavailable {
         /// The name of the hook.
         webhook: String,
-        /// The reason why this server can not call the hook.
+        /// The reason why this server cannot call the hook.
         why: String,
         /// Whether the client may try again soon.
         is_temporary: bool,
@@ -50,13 +50,13 @@ pub enum HookRefusal {
     /// This server stops before the call has ended.
     #[error("apiserver is shutting down")]
     ShuttingDown,
-    /// This server can not process the call or its response.
+    /// This server cannot process the call or its response.
     #[error("Internal error occurred: {0}")]
     Internal(String),
     /// This server could not get the decision of an `authorizer` check in a match condition.
     #[error("no authorization decision is available")]
     Undecided(UnavailableCause),
-    /// It can not be decided whether a hook has to be called.
+    /// It cannot be decided whether a hook has to be called.
     #[error(transparent)]
     Selection(HookSelectionError),
 }

@@ -37,7 +37,7 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         // serde_json has no other way to tell this error from others.
         match why.starts_with("recursion limit exceeded") {
             true => {
-                CallError::internal_error(format!("the patch of a webhook can not be read: {why}"))
+                CallError::internal_error(format!("the patch of a webhook cannot be read: {why}"))
             }
             false => CallFailure::invalid_patch(go_syntax_error(bytes).unwrap_or(why)).into(),
         }

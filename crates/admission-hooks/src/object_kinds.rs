@@ -10,7 +10,7 @@ pub trait ObjectConverter: Sync {
     /// Converts an object to an equivalent kind.
     ///
     /// # Errors
-    /// The object can not be converted.
+    /// The object cannot be converted.
     fn convert_to_kind(
         &self,
         tree: &Tree,
@@ -28,7 +28,7 @@ pub trait ObjectConverter: Sync {
     ) -> Result<Tree, ObjectConversionError>;
 }
 
-/// Why an object can not be converted or decoded; the text is for the client.
+/// Why an object cannot be converted or decoded; the text is for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ObjectConversionError(pub String);

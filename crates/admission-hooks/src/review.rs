@@ -22,7 +22,7 @@ pub(crate) const fn version_name(version: ReviewVersion) -> &'static str {
 /// Encodes the body of a call.
 ///
 /// # Errors
-/// The object can not be encoded as JSON; trees always can.
+/// The object cannot be encoded as JSON; trees always can.
 pub(crate) fn encode_review(
     version: ReviewVersion,
     uid: &str,

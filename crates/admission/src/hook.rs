@@ -11,7 +11,7 @@ use crate::request_matching::{LabelSelector, Rule, RuleDialect};
 
 /// The timeout of a call if the hook sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The timeout of a `v1alpha1` hook, which can not set one, and the upper bound for all others.
+/// The timeout of a `v1alpha1` hook, which cannot set one, and the upper bound for all others.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
 /// A compiled hook: an ExternalAdmissionHook, a MutatingWebhook or a ValidatingWebhook.
@@ -102,7 +102,7 @@ impl Hook {
     /// Reads a webhook of `v1`.
     ///
     /// The entry may be stored by an older version and invalid today: absent members get their defaults, and a part that
-    /// can not be used fails the requests that need it.
+    /// cannot be used fails the requests that need it.
     pub(crate) fn read(
         configuration_name: &str,
         tree: &Tree,

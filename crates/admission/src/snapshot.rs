@@ -28,7 +28,7 @@ enum ConfigurationEntries {
 }
 
 impl Configuration {
-    /// Compiles a stored object. Compilation never fails: a part that can not be used fails the requests that need it.
+    /// Compiles a stored object. Compilation never fails: a part that cannot be used fails the requests that need it.
     #[must_use]
     pub fn compile(kind: ConfigurationKind, tree: &Tree) -> Self {
         let name = api_object::name(tree);

@@ -36,11 +36,11 @@ pub struct DeleteOptions {
     pub resource_version: Option<String>,
     /// Whether the request is a dry run.
     pub is_dry_run: bool,
-    /// The client accepts that the object can not be read. Every deletion accepts that here, so the option changes nothing.
+    /// The client accepts that the object cannot be read. Every deletion accepts that here, so the option changes nothing.
     pub ignores_read_error: bool,
 }
 
-/// The name of the option that accepts an object that can not be read.
+/// The name of the option that accepts an object that cannot be read.
 pub const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 /// The kind that errors about options name.
@@ -143,7 +143,7 @@ impl DeleteOptions {
     /// Checks that the options fit a deletion of many objects.
     ///
     /// # Errors
-    /// 422 if the client accepts objects that can not be read.
+    /// 422 if the client accepts objects that cannot be read.
     pub fn check_delete_collection_options(&self) -> Result<(), Status> {
         if !self.ignores_read_error {
             return Ok(());

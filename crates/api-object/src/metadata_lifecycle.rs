@@ -107,7 +107,7 @@ pub fn is_resource_version_set(resource_version: &str) -> bool {
     is_number && resource_version.parse().is_ok_and(|number: u64| number != 0)
 }
 
-/// Copies from the old object the members that updates can not change. A deletionTimestamp that the old
+/// Copies from the old object the members that updates cannot change. A deletionTimestamp that the old
 /// object does not have is kept, so that the validation of the update refuses it.
 pub fn copy_immutable_metadata(new: &mut Tree, old: &Tree) {
     let former = metadata(old);
@@ -231,7 +231,7 @@ mod tests {
         let want =
             json!({"labels": {"a": "b"}, "uid": "u", "generation": 2, "creationTimestamp": "c"});
         assert_eq!(new["metadata"], want);
-        // An update can not change a deletionTimestamp, and only the server sets one.
+        // An update cannot change a deletionTimestamp, and only the server sets one.
         let marked = tree(json!({"deletionTimestamp": "d", "deletionGracePeriodSeconds": 0}));
         let mut new = tree(json!({"deletionTimestamp": "e"}));
         copy_immutable_metadata(&mut new, &marked);

@@ -349,7 +349,7 @@ impl Status {
         }
     }
 
-    /// The operations of a JSON Patch can not be applied.
+    /// The operations of a JSON Patch cannot be applied.
     #[must_use]
     pub fn unprocessable() -> Self {
         let message = "the server rejected our request due to an error in our request".to_owned();

@@ -27,7 +27,7 @@ const CONTROLLER_FAULTS_MAX: usize = 8;
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 
-/// Members that updates can not change.
+/// Members that updates cannot change.
 const IMMUTABLE: [&str; 6] = [
     "name",
     "namespace",

@@ -51,7 +51,7 @@ pub fn complete_new_object(
 /// which state the client has read.
 ///
 /// 1. Immutable metadata is copied from the old state.
-/// 2. The fields that a write to this subresource, or to the object itself, can not change are copied from the
+/// 2. The fields that a write to this subresource, or to the object itself, cannot change are copied from the
 ///    old state. For example, a write to the object itself keeps the status of a kind with a status subresource.
 /// 3. The defaults and the fixed members of the kind are applied.
 /// 4. The generation increases if the spec differs.

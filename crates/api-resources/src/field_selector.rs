@@ -54,7 +54,7 @@ fn kind_selector_fields(rules: KindRules) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Lists of the resource can not be filtered by a field. The texts are those of Kubernetes.
+/// Lists of the resource cannot be filtered by a field. The texts are those of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldSelectorError {
     /// The kind supports only the fields of every resource.

@@ -115,7 +115,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Prepar
 }
 
 /// Sets the defaults of an updated object. The caller has reset the fields that the path of the request
-/// can not change, such as the status.
+/// cannot change, such as the status.
 ///
 /// # Errors
 /// A value has another type than its field.

@@ -118,7 +118,7 @@ impl Registry {
     /// resources but cannot, its name and the reason.
     ///
     /// A definition counts as soon as its names are accepted, because its resource must be served before the
-    /// status says so. A definition can not replace a built-in resource, add resources to a version with
+    /// status says so. A definition cannot replace a built-in resource, add resources to a version with
     /// built-in resources, or use the storage path of a built-in resource. Two definitions never define the
     /// same resource, because the name of a definition contains its group and plural.
     #[must_use]

@@ -215,7 +215,7 @@ impl NameRule {
         }
     }
 
-    /// The reasons why a generated name can not begin with this prefix.
+    /// The reasons why a generated name cannot begin with this prefix.
     ///
     /// A trailing dash is allowed, because the generated suffix follows it.
     #[must_use]

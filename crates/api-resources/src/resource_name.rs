@@ -2,7 +2,7 @@
 //! short name, each with or without the API group.
 //!
 //! Policies match only the plural and the group. An access check of `secret`, or of `deployments`
-//! in the core group, would return a decision about a request that can not occur. A caller
+//! in the core group, would return a decision about a request that cannot occur. A caller
 //! therefore resolves the name before the check.
 
 mod kubernetes_resources;

@@ -39,16 +39,16 @@ pub struct Rotation {
 /// The reason why a line was not written to the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The file can not be opened.
-    #[error("can not open audit log `{}`", path.display())]
+    /// The file cannot be opened.
+    #[error("cannot open audit log `{}`", path.display())]
     Open {
         /// The path of the file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
-    /// The line can not be written as a whole.
-    #[error("can not write to the audit log")]
+    /// The line cannot be written as a whole.
+    #[error("cannot write to the audit log")]
     Write(#[source] io::Error),
 }
 
@@ -68,7 +68,7 @@ impl AuditLog {
     /// A log that appends to a file. Missing directories are created.
     ///
     /// # Errors
-    /// [`LogError::Open`] if the file can not be opened.
+    /// [`LogError::Open`] if the file cannot be opened.
     pub fn open_file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
         RotatingFile::open(path, rotation)
             .map(|file| Self::new(LogTarget::File(file)))

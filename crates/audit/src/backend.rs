@@ -133,9 +133,9 @@ pub(crate) struct BackendState {
     is_stalled: AtomicBool,
 }
 
-/// The thread of a backend can not be started.
+/// The thread of a backend cannot be started.
 #[derive(Debug, thiserror::Error)]
-#[error("can not start the thread of the audit backend `{name}`")]
+#[error("cannot start the thread of the audit backend `{name}`")]
 pub struct StartBackendError {
     name: &'static str,
     source: io::Error,

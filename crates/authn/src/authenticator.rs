@@ -76,7 +76,7 @@ impl Authenticator {
     /// Builds an authenticator from its options.
     ///
     /// # Errors
-    /// A certificate of an authority can not be used.
+    /// A certificate of an authority cannot be used.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         let mut loopback_tokens = TokenTable::new()?;
         if let Some(credential) = &options.loopback_credential {
@@ -115,7 +115,7 @@ impl Authenticator {
     /// changed. Front proxies stay untrusted if none was configured at start.
     ///
     /// # Errors
-    /// One of them can not be used, or there is none. Then nothing changes.
+    /// One of them cannot be used, or there is none. Then nothing changes.
     pub fn replace_authorities(
         &self,
         kind: AuthorityKind,

@@ -34,7 +34,7 @@ pub enum CertificateError {
         until: Timestamp,
     },
     /// The certificate is not valid DER.
-    #[error("the certificate can not be parsed")]
+    #[error("the certificate cannot be parsed")]
     Malformed,
     /// A name in the subject is not text.
     #[error("the subject of the certificate has a name that is not a string")]
@@ -56,9 +56,9 @@ pub enum CertificateError {
     TooMany,
 }
 
-/// A configured CA certificate can not be used.
+/// A configured CA certificate cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("certificate {authority_index} of the authorities can not be used: {reason}")]
+#[error("certificate {authority_index} of the authorities cannot be used: {reason}")]
 pub struct AuthorityError {
     /// The index of the certificate, from 0.
     pub authority_index: usize,

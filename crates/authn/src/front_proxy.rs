@@ -153,7 +153,7 @@ impl Default for FrontProxyHeaders {
     }
 }
 
-/// Percent-decodes the key of an extra header; a key that can not be decoded stays as it is.
+/// Percent-decodes the key of an extra header; a key that cannot be decoded stays as it is.
 ///
 /// INVARIANT: header names are in lower case, so the unescaped part of a key is too.
 pub(crate) fn decode_extra_key(encoded: &str) -> String {

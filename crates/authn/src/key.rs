@@ -24,7 +24,7 @@ pub enum Algorithm {
     Es384,
 }
 
-/// Why a key can not be used.
+/// Why a key cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The file is not PEM or holds no key.
@@ -39,7 +39,7 @@ pub enum KeyError {
     /// The private key does not contain its public key.
     #[error("the private key does not include its public key")]
     WithoutPublicKey,
-    /// The library can not sign or generate a key.
+    /// The library cannot sign or generate a key.
     #[error("signing failed")]
     Signing,
 }
@@ -87,7 +87,7 @@ impl VerifyingKey {
     /// Parses all keys of a PEM file: public keys, private keys, and the keys of certificates.
     ///
     /// # Errors
-    /// There is no key, or one of them can not be used.
+    /// There is no key, or one of them cannot be used.
     pub fn all_from_pem(pem: &str) -> Result<Vec<Self>, KeyError> {
         pem_keys::parse_verifying_keys(pem)
     }
@@ -148,7 +148,7 @@ impl SigningKey {
     /// Parses the first private key of a PEM file.
     ///
     /// # Errors
-    /// There is no private key, or it can not be used.
+    /// There is no private key, or it cannot be used.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         pem_keys::parse_signing_key(pem)
     }

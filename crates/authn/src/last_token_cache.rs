@@ -15,7 +15,7 @@ use crate::service_account::VerifiedClaims;
 #[derive(Default)]
 pub(crate) struct LastTokenCache(Mutex<Option<(Box<str>, CachedToken)>>);
 
-/// The facts about a token that can not change while the server runs.
+/// The facts about a token that cannot change while the server runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CachedToken {
     /// The user of a token of the token file. The file is read once.

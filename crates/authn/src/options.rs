@@ -126,13 +126,13 @@ impl fmt::Debug for LoopbackCredential {
     }
 }
 
-/// Why an authenticator can not be built.
+/// Why an authenticator cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// A client authority can not be used.
+    /// A client authority cannot be used.
     #[error("client authorities: {0}")]
     ClientAuthority(AuthorityError),
-    /// A front proxy authority can not be used.
+    /// A front proxy authority cannot be used.
     #[error("front proxy authorities: {0}")]
     FrontProxyAuthority(AuthorityError),
     /// Client authorities were configured at start, and the new file holds none.
@@ -141,7 +141,7 @@ pub enum OptionsError {
     /// Front proxies are configured without an authority.
     #[error("front proxy: no authority is configured")]
     NoFrontProxyAuthority,
-    /// The key of the token table can not be generated.
+    /// The key of the token table cannot be generated.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
 }

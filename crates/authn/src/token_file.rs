@@ -19,7 +19,7 @@ pub struct TokenFile {
     warnings: Vec<TokenFileWarning>,
 }
 
-/// Why a token file can not be used.
+/// Why a token file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileError {
     /// The file is not CSV.
@@ -42,7 +42,7 @@ pub enum TokenFileError {
         /// The name of the file.
         file: String,
     },
-    /// The key of the token table can not be generated.
+    /// The key of the token table cannot be generated.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
 }

@@ -143,7 +143,7 @@ impl TokenRequest {
     /// Signs the token.
     ///
     /// # Errors
-    /// [`TokenRequestError`] if the token can not be bound to the object that the request names, or if
+    /// [`TokenRequestError`] if the token cannot be bound to the object that the request names, or if
     /// signing fails.
     pub async fn issue_token<L: ObjectLookup>(
         mut self,

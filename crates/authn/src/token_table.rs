@@ -12,7 +12,7 @@ use crate::random_secrets::{self, RandomnessError};
 /// Users by token.
 ///
 /// The table stores no tokens, only HMAC tags of them under a random key. Neither the time of a
-/// lookup nor a dump of the table reveals a token: without the key an attacker can not choose a
+/// lookup nor a dump of the table reveals a token: without the key an attacker cannot choose a
 /// token with a given tag, and tags that agree in part say nothing about their tokens.
 pub(crate) struct TokenTable {
     key: hmac::Key,

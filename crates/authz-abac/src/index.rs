@@ -31,7 +31,7 @@ type SubjectHash = u64;
 /// user and the groups of the user.
 ///
 /// The index compares hashes instead of names, because names lie in many places of memory. A policy that it finds
-/// is compared with the request before it counts. The hashes are seeded at random, so an attacker can not choose
+/// is compared with the request before it counts. The hashes are seeded at random, so an attacker cannot choose
 /// names that collide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {

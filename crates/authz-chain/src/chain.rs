@@ -46,7 +46,7 @@ pub struct ChainDecision<'c> {
     pub decision: Decision,
     /// The name of the authorizer that decided; `None` if all abstained.
     pub deciding_authorizer_name: Option<&'c str>,
-    /// The names of the webhooks that were not called, in order: a match condition is false, or can not be evaluated and
+    /// The names of the webhooks that were not called, in order: a match condition is false, or cannot be evaluated and
     /// the webhook fails open.
     pub skipped_webhooks: Vec<&'c str>,
     /// The webhooks that failed open, each with the cause, in order.

@@ -95,7 +95,7 @@ impl Configuration {
         &self.authorizers
     }
 
-    /// The built-in types in the configuration apart from webhooks. A reload can not remove a type that the server had at its start.
+    /// The built-in types in the configuration apart from webhooks. A reload cannot remove a type that the server had at its start.
     pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
         let types = self.authorizers.iter().map(AuthorizerConfiguration::authorizer_type);
         types.filter(|kind| kind.required_authorizer_name().is_some()).collect()

@@ -11,7 +11,7 @@ const NAME_BYTES_MAX: usize = 63;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PluginType(&'static str);
 
-/// The reason why a text can not name the type of a plugin.
+/// The reason why a text cannot name the type of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PluginTypeError {
     /// The text is not a word.

@@ -2,7 +2,7 @@
 
 use authz::{Attributes, Decision, EvaluationErrors, Reason, Subjects};
 
-/// The name of this authorizer. The name of a configured one can not contain a slash.
+/// The name of this authorizer. The name of a configured one cannot contain a slash.
 pub(crate) const NAME: &str = "kubernetes.io/system-privileged-group";
 
 /// The group that is allowed everything.

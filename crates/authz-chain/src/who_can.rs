@@ -13,7 +13,7 @@ impl Chain {
     /// 1. The authorizers contribute in order, `system:masters` first.
     /// 2. A subject that an authorizer denies is not added by a later one. A group stays listed if only some of its members
     ///    are denied, with a note.
-    /// 3. An authorizer that can not list subjects contributes a note, and the list is then incomplete. After an authorizer
+    /// 3. An authorizer that cannot list subjects contributes a note, and the list is then incomplete. After an authorizer
     ///    that denies everybody, no other one is consulted.
     ///
     /// A user who is in [`groups`](Subjects::groups) by one of its groups, or in

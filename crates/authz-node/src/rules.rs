@@ -6,7 +6,7 @@ use crate::node_identity::NodeIdentity;
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
-    /// Reports that the rules of a node can not be listed, because they depend on the graph. A user who is
+    /// Reports that the rules of a node cannot be listed, because they depend on the graph. A user who is
     /// not a node has none.
     pub fn rules_for(&self, user: &User) -> Rules {
         match NodeIdentity::from_user(Some(user)) {

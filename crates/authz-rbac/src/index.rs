@@ -31,7 +31,7 @@ pub(crate) const CLUSTER_SCOPE: ScopeId = ScopeId(0);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BindingId(pub(crate) u32);
 
-/// The role of bindings whose reference can not name a role. INVARIANT: no role has this number.
+/// The role of bindings whose reference cannot name a role. INVARIANT: no role has this number.
 pub(crate) const UNRESOLVABLE_ROLE: RoleId = RoleId(u32::MAX);
 
 /// The objects of one namespace, or those of the cluster.

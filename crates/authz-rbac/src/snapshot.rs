@@ -72,7 +72,7 @@ pub(crate) struct UserBinding<'s> {
     pub(crate) role: Option<&'s CompiledRole>,
 }
 
-/// The reason why the role of a binding can not be found. Displays in Kubernetes' words.
+/// The reason why the role of a binding cannot be found. Displays in Kubernetes' words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum RoleLookupError {
     /// The ClusterRole does not exist.
@@ -310,11 +310,11 @@ impl Snapshot {
 }
 
 /// The namespace of the role to which a binding refers, the cluster scope for a ClusterRole; `None` if the
-/// reference can not name a role.
+/// reference cannot name a role.
 fn role_namespace(binding: &Binding) -> Option<Namespace<'_>> {
     match binding.role_ref.kind.as_str() {
         "ClusterRole" => Some(Namespace::CLUSTER_SCOPE),
-        // A Role always has a namespace, so a ClusterRoleBinding can not refer to one.
+        // A Role always has a namespace, so a ClusterRoleBinding cannot refer to one.
         "Role" => Some(binding.namespace()).filter(|namespace| !namespace.is_cluster_scope()),
         _ => None,
     }

@@ -63,7 +63,7 @@ impl AuthorizerBuilder {
     }
 }
 
-/// The source of a configuration, and the inputs that a configuration can not contain.
+/// The source of a configuration, and the inputs that a configuration cannot contain.
 #[derive(Debug, Clone)]
 pub struct ConfigOrigin {
     /// The configuration file or the flags.
@@ -82,7 +82,7 @@ impl AuthorizerBuilder {
     /// Builds the first generation of a server. It reads every file that the plan refers to, so it blocks.
     ///
     /// # Errors
-    /// A file can not be read or is invalid; see [`StartError`].
+    /// A file cannot be read or is invalid; see [`StartError`].
     pub fn build_first_generation(
         &self,
         plan: &AuthorizationPlan,
@@ -101,7 +101,7 @@ impl AuthorizerBuilder {
     /// it reuses ABAC policies from an unchanged file.
     ///
     /// # Errors
-    /// A file can not be read or used; see [`BuildCause`].
+    /// A file cannot be read or used; see [`BuildCause`].
     pub fn build_next_generation(
         &self,
         configuration: &Configuration,

@@ -10,7 +10,7 @@ use manifests::abac;
 use crate::file_set::FileSet;
 use crate::modes_to_configuration::FlagTranslationError;
 
-/// Authorizers can not be built from a configuration. Displays as its cause.
+/// Authorizers cannot be built from a configuration. Displays as its cause.
 #[derive(Debug)]
 pub struct BuildError {
     /// The reason why the authorizer could not be built.
@@ -19,10 +19,10 @@ pub struct BuildError {
     pub(crate) file_set: FileSet,
 }
 
-/// The part of a configuration that can not be used.
+/// The part of a configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildCause {
-    /// The file with the connection of a webhook can not be used.
+    /// The file with the connection of a webhook cannot be used.
     #[error("webhook {name}: {error}")]
     Connection {
         /// The name of the webhook.
@@ -30,7 +30,7 @@ pub enum BuildCause {
         /// The cause, which the text contains.
         error: kubeconfig::LoadError,
     },
-    /// The client of a webhook can not be built from its files.
+    /// The client of a webhook cannot be built from its files.
     #[error("webhook {name}: {error}")]
     Client {
         /// The name of the webhook.
@@ -48,25 +48,25 @@ pub enum BuildCause {
     /// The program has no authorizer of this type.
     #[error("this program has no authorizer of type {0}")]
     UnknownPlugin(PluginType),
-    /// The ABAC policy file can not be read.
+    /// The ABAC policy file cannot be read.
     #[error("{0}")]
     PolicyRead(ReadError),
     /// The ABAC policy file is invalid.
     #[error("{0}")]
     Policy(abac::PolicyLoadError),
-    /// The flags can not be converted to a configuration.
+    /// The flags cannot be converted to a configuration.
     #[error("{0}")]
     Flags(FlagTranslationError),
 }
 
-/// A server can not start with its authorization configuration. Displays as one line.
+/// A server cannot start with its authorization configuration. Displays as one line.
 #[derive(Debug)]
 pub enum StartError {
-    /// The configuration file can not be read.
+    /// The configuration file cannot be read.
     Read(ReadError),
     /// The configuration file is invalid.
     Load(LoadError),
-    /// The authorizers can not be built.
+    /// The authorizers cannot be built.
     Build(BuildError),
 }
 

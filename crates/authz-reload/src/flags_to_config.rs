@@ -35,7 +35,7 @@ pub struct ConversionContext<'a> {
 /// Converts the flags to a configuration file, and lists the differences that remain.
 ///
 /// # Errors
-/// The flags can not be converted to a configuration. A server refuses to start with them, too.
+/// The flags cannot be converted to a configuration. A server refuses to start with them, too.
 pub fn convert_flags_to_config(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
@@ -88,7 +88,7 @@ fn list_general_differences(
     }
     if let Some(policy) = &modes.policy_file {
         differences.push(format!(
-            "Keep --authorization-policy-file={}: a configuration file can not name the ABAC policy \
+            "Keep --authorization-policy-file={}: a configuration file cannot name the ABAC policy \
              file.",
             policy.display()
         ));

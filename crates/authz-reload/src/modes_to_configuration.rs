@@ -17,7 +17,7 @@ use crate::plan_from_flags::{AuthorizationModes, WebhookFlags};
 /// The name of the webhook that the flags configure, if its file is a kubeconfig.
 pub const FLAG_WEBHOOK_NAME: &str = "default";
 
-/// The flags can not be converted to a configuration. Displays as Kubernetes' message.
+/// The flags cannot be converted to a configuration. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagTranslationError {
     /// SubjectAccessReview does not have this version.
@@ -40,7 +40,7 @@ pub enum FlagTranslationError {
     /// The name of a hook is not a valid name for an authorizer.
     #[error("failed to build authorization config: {0}")]
     Name(AuthorizerNameError),
-    /// A path is not UTF-8, so that a configuration can not contain it.
+    /// A path is not UTF-8, so that a configuration cannot contain it.
     #[error("path {} is not UTF-8", .0.display())]
     Path(PathBuf),
 }
@@ -53,7 +53,7 @@ impl AuthorizationModes {
     /// and becomes one authorizer.
     ///
     /// # Errors
-    /// The flags can not be converted; see [`FlagTranslationError`].
+    /// The flags cannot be converted; see [`FlagTranslationError`].
     pub fn to_configuration(
         &self,
         directory: &Path,

@@ -29,7 +29,7 @@ pub const DEFAULT_RETRY_STEPS: i32 = 5;
 pub const ANONYMOUS_AUTH_DISABLED: &str = "anonymous authentication is disabled, because \
     --authorization-mode contains AlwaysAllow, which allows every request";
 
-const CONFIG_EXCLUDES_MODES: &str = "--authorization-config can not be specified when \
+const CONFIG_EXCLUDES_MODES: &str = "--authorization-config cannot be specified when \
     --authorization-mode or --authorization-webhook-* flags are defined";
 
 /// The flags as the user gave them. `None` is a flag that is absent; some rules distinguish an absent flag from one with

@@ -13,10 +13,10 @@ pub struct PluginAuthorizers {
     plugins: Vec<(PluginType, Arc<dyn Authorizer>)>,
 }
 
-/// The reason why an authorizer can not be added.
+/// The reason why an authorizer cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PluginError {
-    /// The type can not be used.
+    /// The type cannot be used.
     #[error("{0}")]
     Type(PluginTypeError),
     /// There is an authorizer of this type already.

@@ -55,9 +55,9 @@ pub type PublishGeneration =
 /// Writes a notice to the log. The function must not block.
 pub type ReloadLog = Arc<dyn Fn(&ReloadNotice<'_>) + Send + Sync>;
 
-/// The server can not use a generation that was built from valid files.
+/// The server cannot use a generation that was built from valid files.
 #[derive(Debug, thiserror::Error)]
-#[error("the authorizers can not be replaced: {0}")]
+#[error("the authorizers cannot be replaced: {0}")]
 pub struct PublishError(pub Box<dyn std::error::Error + Send + Sync>);
 
 /// Watches a configuration file and every file that it refers to, and publishes a new generation when
@@ -90,7 +90,7 @@ pub enum CheckResult {
     Unchanged,
     /// A new configuration is in effect, with this generation number.
     Applied(u64),
-    /// The files can not be used, and the old configuration stays in effect.
+    /// The files cannot be used, and the old configuration stays in effect.
     Failed(String),
 }
 

@@ -25,7 +25,7 @@ pub enum ReloadNotice<'a> {
     Reverted(&'a Generation),
     /// The operator should change a part of a configuration in effect.
     Warned(&'a Warning),
-    /// The operating system can not report changes of some files, so only polling finds them.
+    /// The operating system cannot report changes of some files, so only polling finds them.
     Unwatched {
         /// The error of the operating system.
         message: &'a str,
@@ -63,7 +63,7 @@ impl fmt::Display for ReloadNotice<'_> {
                 let message = to_one_line(message);
                 write!(
                     f,
-                    "some files of authorization are only polled, for they can not be watched: {message}"
+                    "some files of authorization are only polled, for they cannot be watched: {message}"
                 )
             }
         }

@@ -114,7 +114,7 @@ fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
     }
 }
 
-/// The path of a resource request is not part of the review. Neither are requirements that a review can not express.
+/// The path of a resource request is not part of the review. Neither are requirements that a review cannot express.
 #[inline]
 fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
     receive.visit_text(resource.namespace.as_str());

@@ -8,7 +8,7 @@ use crate::condition_hints;
 use crate::match_conditions::MatchCondition;
 use crate::review_spec::cel_request_type;
 
-/// An expression can not be a match condition.
+/// An expression cannot be a match condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionError {
     /// The expression does not compile, or its type is not bool. `detail` is Kubernetes' text.

@@ -57,7 +57,7 @@ fn write_resource(json: &mut JsonWriter, verb: Verb<'_>, resource: &Resource<'_>
         (requirement.field.as_str(), operator, std::slice::from_ref(&requirement.value))
     });
     write_selector(json, "fieldSelector", fields);
-    // A requirement that a review can not express is omitted, which makes the request wider, never narrower.
+    // A requirement that a review cannot express is omitted, which makes the request wider, never narrower.
     let labels = resource.label_requirements().iter().filter_map(|requirement| {
         let operator = requirement.operator.review_operator()?;
         Some((requirement.key.as_str(), operator, requirement.values.as_slice()))

@@ -2,7 +2,7 @@
 //!
 //! The messages and the rules are those of Kubernetes' client: the reason of a `Status` in the body takes precedence
 //! over the status code. A body that is not a `Status` is not repeated: the message reaches users who create access
-//! reviews, and the body may be that of a service that they can not reach themselves.
+//! reviews, and the body may be that of a service that they cannot reach themselves.
 
 use field_errors::truncate_to_bytes;
 

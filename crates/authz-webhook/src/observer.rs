@@ -193,7 +193,7 @@ pub trait WebhookObserver: Send + Sync {
         let _ = (duration, outcome);
     }
 
-    /// The failure policy decides, because no match condition is false and at least one can not be evaluated. `error` is
+    /// The failure policy decides, because no match condition is false and at least one cannot be evaluated. `error` is
     /// Kubernetes' message, with the expressions.
     fn on_condition_error(&self, error: &str, policy: FailurePolicy) {
         let _ = (error, policy);

@@ -18,7 +18,7 @@ impl Webhook {
     /// conditions and the cache, is not retried, and no observer counts it.
     ///
     /// # Errors
-    /// The webhook can not be called, or its answer is not a review.
+    /// The webhook cannot be called, or its answer is not a review.
     pub async fn probe(&self) -> Result<(), CallError> {
         let user = User { name: PROBE_USER.to_owned(), ..User::default() };
         let attributes = Attributes {

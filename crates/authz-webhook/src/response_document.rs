@@ -115,7 +115,7 @@ fn json_syntax_message(text: &str, error: &serde_json::Error) -> String {
     unknown_type_message(&format!("invalid character {found:?} looking for beginning of value"))
 }
 
-/// The message about a document whose type can not be read.
+/// The message about a document whose type cannot be read.
 pub(crate) fn unknown_type_message(cause: &str) -> String {
     format!("couldn't get version/kind; json parse error: {cause}")
 }

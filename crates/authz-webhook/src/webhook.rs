@@ -40,7 +40,7 @@ pub struct Webhook {
 pub struct WebhookDecision {
     /// The decision about the request.
     pub decision: Decision,
-    /// The webhook was not called: a match condition is false, or one can not be evaluated and the failure policy is
+    /// The webhook was not called: a match condition is false, or one cannot be evaluated and the failure policy is
     /// `NoOpinion`.
     pub is_skipped: bool,
     /// The failure that the failure policy turned into no opinion.
@@ -76,7 +76,7 @@ impl Webhook {
     /// Decides a request.
     ///
     /// 1. The match conditions are evaluated. If one is false, the webhook is not called and has no opinion. If none
-    ///    is false and one can not be evaluated, the failure policy decides.
+    ///    is false and one cannot be evaluated, the failure policy decides.
     /// 2. A cached answer that has not expired decides.
     /// 3. If a call for the same request is in flight, its answer decides.
     /// 4. Otherwise the webhook is called. If too many calls are in flight, in total or for `caller`, the verdict is
@@ -128,13 +128,13 @@ impl Webhook {
         self.authorize_for_caller(caller, attributes, recorder).await
     }
 
-    /// Webhooks can not list the rules of a user.
+    /// Webhooks cannot list the rules of a user.
     pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let _ = (user, namespace);
         Rules::unlistable_rules("webhook authorizer does not support user rule resolution")
     }
 
-    /// Webhooks can not list the subjects that they allow.
+    /// Webhooks cannot list the subjects that they allow.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
         Subjects::unlistable_subjects("webhook authorizer cannot enumerate subjects")

@@ -46,7 +46,7 @@ pub(crate) struct CallResult {
 type AttemptAnswer = Result<(ReviewStatus, u16), CallError>;
 
 impl WebhookCaller {
-    /// Makes attempts until one succeeds, fails in a way that another attempt can not change, or is the last allowed.
+    /// Makes attempts until one succeeds, fails in a way that another attempt cannot change, or is the last allowed.
     pub(crate) async fn call_with_retries(&self, body: Bytes) -> CallResult {
         let started = Instant::now();
         let mut wait = self.retry_options.first_retry_wait;

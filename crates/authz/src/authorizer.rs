@@ -76,7 +76,7 @@ pub trait Authorizer: Send + Sync {
     /// Lists the subjects that this authorizer allows, and those that it denies, without I/O. The user of the attributes is
     /// ignored.
     ///
-    /// An authorizer that can deny and can not list the denied subjects keeps this default; otherwise the lists of the chain
+    /// An authorizer that can deny and cannot list the denied subjects keeps this default; otherwise the lists of the chain
     /// are wrong.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;

@@ -3,7 +3,7 @@
 /// The namespace of a request or of an object, or the cluster scope for one that has no namespace.
 ///
 /// The API writes the cluster scope as an empty text. Only [`Namespace::new`] reads that text and only
-/// [`Namespace::as_str`] writes it. All other code asks for the [name](Namespace::name), so it can not take the cluster
+/// [`Namespace::as_str`] writes it. All other code asks for the [name](Namespace::name), so it cannot take the cluster
 /// scope for a namespace.
 ///
 /// ```

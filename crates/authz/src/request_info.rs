@@ -69,7 +69,7 @@ pub enum RequestError {
     /// The request line is not acceptable HTTP, which is a fault of the client.
     #[error(transparent)]
     Malformed(#[from] MalformedRequest),
-    /// The path can not be classified. Kubernetes answers this as an internal error.
+    /// The path cannot be classified. Kubernetes answers this as an internal error.
     #[error(transparent)]
     Unclassified(#[from] Box<UnclassifiedRequest>),
 }

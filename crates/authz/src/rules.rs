@@ -16,7 +16,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The result of an authorizer that can not list rules.
+    /// The result of an authorizer that cannot list rules.
     pub fn unlistable_rules(message: &str) -> Self {
         Self {
             is_incomplete: true,

@@ -9,15 +9,15 @@ pub struct Subjects {
     pub users: BTreeSet<String>,
     /// The names of groups; every member is allowed.
     pub groups: BTreeSet<String>,
-    /// Subjects that an authorizer denies; later authorizers can not allow them.
+    /// Subjects that an authorizer denies; later authorizers cannot allow them.
     pub denied_subjects: DeniedSubjects,
     /// Facts that the lists do not express, one sentence each.
     pub listing_notes: Vec<String>,
-    /// Whether an authorizer can not list its subjects, so that the lists may be wrong; a note names it.
+    /// Whether an authorizer cannot list its subjects, so that the lists may be wrong; a note names it.
     pub is_incomplete: bool,
 }
 
-/// The subjects that an authorizer denies, so that later authorizers can not allow them. Subjects that it allows
+/// The subjects that an authorizer denies, so that later authorizers cannot allow them. Subjects that it allows
 /// are not among them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeniedSubjects {
@@ -36,7 +36,7 @@ pub enum DeniedSubjects {
 }
 
 impl Subjects {
-    /// The result of an authorizer that can not list subjects.
+    /// The result of an authorizer that cannot list subjects.
     pub fn unlistable_subjects(note: &str) -> Self {
         Self { listing_notes: vec![note.to_owned()], is_incomplete: true, ..Self::default() }
     }

@@ -68,7 +68,7 @@ impl Environment {
         }
     }
 
-    /// The type of a message literal with this name. Message names can not be used as values.
+    /// The type of a message literal with this name. Message names cannot be used as values.
     pub(crate) fn find_message_type(&self, name: &str) -> Option<Type> {
         match self.object_types.get(name) {
             Some(object) => Some(Type::Object(Arc::clone(object))),
@@ -107,7 +107,7 @@ fn standard_named_types() -> HashMap<&'static str, Type> {
     ])
 }
 
-/// Collects all object types inside a type. Object types can not be recursive because a type is
+/// Collects all object types inside a type. Object types cannot be recursive because a type is
 /// constructed after the types of its fields.
 fn collect_object_types(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>) {
     match ty {

@@ -228,7 +228,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         match self.step_budget.compare_metered(&left?, &right?)? {
             EqualityResult::Equal => Ok(!negated),
             EqualityResult::Unequal => Ok(negated),
-            // Values of the Kubernetes libraries can not be compared with other types.
+            // Values of the Kubernetes libraries cannot be compared with other types.
             EqualityResult::Incomparable if negated => Ok(true),
             EqualityResult::Incomparable => Err(EvalError::no_such_overload()),
         }

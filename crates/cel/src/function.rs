@@ -132,7 +132,7 @@ impl StepBudget {
         }
     }
 
-    /// Reports whether two values are equal; spends a step for each of their parts. Values that can not be
+    /// Reports whether two values are equal; spends a step for each of their parts. Values that cannot be
     /// compared are unequal.
     pub(crate) fn equals_metered<'a>(
         &mut self,

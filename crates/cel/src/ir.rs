@@ -218,7 +218,7 @@ pub(crate) struct MapEntryExpr {
 /// A literal of a message type.
 #[derive(Debug)]
 pub(crate) struct MessageExpr {
-    /// The message type; `None` for record types of the host, which expressions can not create.
+    /// The message type; `None` for record types of the host, which expressions cannot create.
     pub(crate) message: Option<WellKnownMessage>,
     pub(crate) name: Arc<str>,
     pub(crate) field_exprs: Box<[(Arc<str>, CompiledExpr, bool)]>,

@@ -29,7 +29,7 @@ pub(crate) struct Plan {
 }
 
 /// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is
-/// the message about a constant that can not be folded.
+/// the message about a constant that cannot be folded.
 pub(crate) fn plan_expression(
     checked_ast: &CheckedAst,
     id: NodeId,

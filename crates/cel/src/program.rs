@@ -55,7 +55,7 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// The reason why a checked expression has no program: a constant can not be folded, a constant pattern is
+/// The reason why a checked expression has no program: a constant cannot be folded, a constant pattern is
 /// invalid, or the compile budget is used up. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramError(Box<str>);

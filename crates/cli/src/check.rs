@@ -71,7 +71,7 @@ pub(crate) use source_excerpt::replace_control_characters;
 /// the cluster has is not missing.
 ///
 /// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file or the cluster can
-/// not be read, 4 no file has an error, and a part of the cluster can not be read. The command always checks
+/// not be read, 4 no file has an error, and a part of the cluster cannot be read. The command always checks
 /// all files and returns the worst code: 3, then 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -182,7 +182,7 @@ impl From<ServerRoleArgument> for authorization_config::ServerRole {
 /// Checks all files and writes the findings.
 ///
 /// # Errors
-/// Fails if the result can not be written.
+/// Fails if the result cannot be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,
@@ -201,14 +201,14 @@ pub(crate) fn run(
         }
     }
     if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
-        // If standard error can not be written, the exit code still reports it.
+        // If standard error cannot be written, the exit code still reports it.
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
     let stored = StoredRbac::read(&args.cluster, !inputs.is_empty(), args.namespace.as_deref());
     let cluster = match stored {
         Ok(None) if inputs.is_empty() => {
-            // If standard error can not be written, the exit code still reports it.
+            // If standard error cannot be written, the exit code still reports it.
             let _ = writeln!(err, "{NOTHING_TO_CHECK}");
             return Ok(Exit::Usage);
         }

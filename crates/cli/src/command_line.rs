@@ -58,7 +58,7 @@ pub(crate) enum Command {
 /// Runs a subcommand with the standard streams of the process.
 ///
 /// # Errors
-/// Fails if the result can not be written.
+/// Fails if the result cannot be written.
 pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
     // Standard output is not locked: other threads of `serve` write the audit log to it.
     let stdout = io::stdout();
@@ -91,8 +91,8 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completion(args) => completion::run(args, &mut out),
     };
-    let exit = exit.context("can not write the result")?;
-    output_helpers::ignore_closed_pipe(out.flush()).context("can not write the result")?;
+    let exit = exit.context("cannot write the result")?;
+    output_helpers::ignore_closed_pipe(out.flush()).context("cannot write the result")?;
     Ok(exit)
 }
 

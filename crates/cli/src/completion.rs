@@ -27,9 +27,9 @@ pub(crate) struct Args {
 /// Prints the completion script.
 ///
 /// # Errors
-/// Fails if the script can not be written.
+/// Fails if the script cannot be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
-    // The generator panics when it can not write, so it writes to memory.
+    // The generator panics when it cannot write, so it writes to memory.
     let mut script = Vec::new();
     let mut command = Cli::command();
     let name = command.get_name().to_owned();

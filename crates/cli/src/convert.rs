@@ -24,7 +24,7 @@ use crate::output_helpers::ignore_closed_pipe;
 /// reads the file of --authorization-webhook-config-file if it exists, because that file may define
 /// several hooks.
 ///
-/// Exit codes: 0 the file is written, 2 the flags are invalid, 3 a file can not be read or written or
+/// Exit codes: 0 the file is written, 2 the flags are invalid, 3 a file cannot be read or written or
 /// is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -76,7 +76,7 @@ enum OutputFormat {
 /// Writes the configuration, and the remaining differences.
 ///
 /// # Errors
-/// Fails if the differences can not be written.
+/// Fails if the differences cannot be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
@@ -102,7 +102,7 @@ pub(crate) fn run(
         Some(path) => {
             if let Err(error) = std::fs::write(path, text) {
                 let path = replace_control_characters(&path.to_string_lossy());
-                writeln!(err, "error: can not write `{path}`: {error}")?;
+                writeln!(err, "error: cannot write `{path}`: {error}")?;
                 return Ok(Exit::Unreadable);
             }
         }
@@ -129,7 +129,7 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let mut converted = convert_modes(&modes, &names, &directory, args.anonymous_auth)?;
     if let AuthorizationHookNames::Unreadable(error) = names {
         converted.remaining_differences.push(format!(
-            "The file of the webhook can not be read ({error}); the conversion assumes that it is a \
+            "The file of the webhook cannot be read ({error}); the conversion assumes that it is a \
              kubeconfig with one webhook."
         ));
     }

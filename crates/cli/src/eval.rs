@@ -32,7 +32,7 @@ use crate::offline::{
 /// its position to standard error, prints no answer, and continues with the next line. It reads the
 /// policy and the objects before the first answer; if they contain an error it answers nothing.
 ///
-/// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage or an unknown resource, 3 an input can not
+/// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage or an unknown resource, 3 an input cannot
 /// be read or is invalid, or there is no question, 4 an answer depends on a webhook that is not called. For
 /// several questions the exit code is 3 if any of them has 3, otherwise 4, otherwise 1, otherwise
 /// 0.
@@ -73,7 +73,7 @@ enum OutputFormat {
 /// Answers all questions.
 ///
 /// # Errors
-/// Fails if an answer can not be written.
+/// Fails if an answer cannot be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,

@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Undecided,
     /// The arguments contradict each other. clap checks single arguments and exits with the same code.
     Usage,
-    /// A file can not be read or is invalid, or the result can not be written.
+    /// A file cannot be read or is invalid, or the result cannot be written.
     Unreadable,
 }
 

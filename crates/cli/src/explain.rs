@@ -93,7 +93,7 @@ enum OutputFormat {
 /// Explains the answers to all questions.
 ///
 /// # Errors
-/// Fails if an explanation can not be written.
+/// Fails if an explanation cannot be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,

@@ -22,7 +22,7 @@ pub(crate) const STDIN_NAME: &str = "<stdin>";
 /// The extensions of manifests in directories. A file that an argument names may have any name.
 const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// The manifests of a directory can not be listed.
+/// The manifests of a directory cannot be listed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ListManifestsError {
     #[error(transparent)]
@@ -37,7 +37,7 @@ pub(crate) enum ListManifestsError {
     TooManyFiles(PathBuf),
 }
 
-/// An input can not be read.
+/// An input cannot be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ReadInputError {
     #[error(transparent)]
@@ -108,7 +108,7 @@ impl InputPath<'_> {
 /// `.yaml`, `.yml` and `.json`, sorted by name. It skips hidden and excluded files and directories.
 ///
 /// # Errors
-/// A directory can not be read, or contains no manifest.
+/// A directory cannot be read, or contains no manifest.
 pub(crate) fn manifest_files(input: InputPath<'_>) -> Result<Vec<PathBuf>, ListManifestsError> {
     if !input.path.is_dir() {
         return Ok(vec![input.path.to_owned()]);

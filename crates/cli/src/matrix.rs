@@ -26,9 +26,9 @@ const DEFAULT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "p
 /// the command takes one resource, and the rows are the users and groups that may use at least one
 /// of the verbs on it; a group stands for all its members.
 ///
-/// Marks: ✓ allowed, ✗ not allowed, ? depends on a webhook or on roles that can not be read.
+/// Marks: ✓ allowed, ✗ not allowed, ? depends on a webhook or on roles that cannot be read.
 ///
-/// Exit codes: 0 the table is complete, 2 wrong usage or an unknown resource, 3 an input can not be
+/// Exit codes: 0 the table is complete, 2 wrong usage or an unknown resource, 3 an input cannot be
 /// read or is invalid, 4 the table may be incomplete, or --verify found a difference.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -107,7 +107,7 @@ struct Matrix {
 /// Writes the table.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,

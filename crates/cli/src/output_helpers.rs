@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Writes a JSON value with indentation, and a line feed.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(crate) fn write_pretty_json(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)

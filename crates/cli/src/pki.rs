@@ -133,7 +133,7 @@ impl ServerAddress {
 /// Creates or renews a set.
 ///
 /// # Errors
-/// Fails if a message can not be written.
+/// Fails if a message cannot be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
     let done = match &args.pki_command {
         PkiCommand::Init(args) => init(args, out)?,

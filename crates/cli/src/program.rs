@@ -94,7 +94,7 @@ fn print_to_stderr(level: &str, message: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{level}: {message}");
 }
 
-/// Prints the error. If standard error can not be written, the exit code still reports it.
+/// Prints the error. If standard error cannot be written, the exit code still reports it.
 fn report_failure(error: anyhow::Error) -> Exit {
     print_to_stderr("error", &format_args!("{error:#}"));
     Exit::Unreadable

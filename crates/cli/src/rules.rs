@@ -37,8 +37,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook can
 /// not list rules. Then the command prints a warning to standard error and sets `incomplete`.
 ///
-/// Exit codes: 0 the rules are listed, 2 wrong usage or an unknown resource, 3 an input can not be
-/// read or is invalid, 4 a part of the policy can not be read, or --verify found a disagreement.
+/// Exit codes: 0 the rules are listed, 2 wrong usage or an unknown resource, 3 an input cannot be
+/// read or is invalid, 4 a part of the policy cannot be read, or --verify found a disagreement.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis rules --as ana --as-group dev -n prod -f manifests/ -R
@@ -83,7 +83,7 @@ enum OutputFormat {
 /// Lists the rules of a user.
 ///
 /// # Errors
-/// Fails if the list can not be written.
+/// Fails if the list cannot be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,

@@ -10,7 +10,7 @@ use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 ///
 /// Editors use the schema (draft 7) to complete and check YAML, and tools such as kubeconform to
 /// validate it. It defines the fields and their values. `portcullis check` also verifies the rules
-/// that a schema can not express, such as unique names and valid expressions.
+/// that a schema cannot express, such as unique names and valid expressions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis schema > authorization.schema.json
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 /// Prints the JSON Schema.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
     ignore_closed_pipe(write_pretty_json(out, &args.kind.json_schema()))?;
     Ok(Exit::Clean)

@@ -60,7 +60,7 @@ const STACK_BYTES: usize = 8 << 20;
 /// Serves until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// Fails if a message can not be written.
+/// Fails if a message cannot be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
@@ -95,7 +95,7 @@ fn load_and_serve(
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            writeln!(err, "error: can not start the async runtime: {error}")?;
+            writeln!(err, "error: cannot start the async runtime: {error}")?;
             return Ok(Exit::Unreadable);
         }
     };
@@ -359,5 +359,5 @@ fn log_level(verbosity: u8) -> LogLevel {
 
 /// Reads a text file that a flag names.
 fn read_text_file(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("can not read `{}`", path.display()))
+    std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
 }

@@ -29,9 +29,9 @@ const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 /// system:masters is always listed, because its members may do everything. Groups that a server adds
 /// to users, such as system:authenticated, are listed by name.
 ///
-/// Exit codes: 0 the list is complete, 2 wrong usage or an unknown resource, 3 an input can not be
+/// Exit codes: 0 the list is complete, 2 wrong usage or an unknown resource, 3 an input cannot be
 /// read or is invalid,
-/// 4 an authorizer can not list the users that it allows, so the printed list may be incomplete.
+/// 4 an authorizer cannot list the users that it allows, so the printed list may be incomplete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis who-can get secrets -n prod -f manifests/ -R
@@ -83,7 +83,7 @@ enum OutputFormat {
 /// Lists the users and groups that the chain allows.
 ///
 /// # Errors
-/// Fails if the list can not be written.
+/// Fails if the list cannot be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,
@@ -103,7 +103,7 @@ pub(crate) fn run(
         subjects.is_incomplete = true;
         subjects
             .listing_notes
-            .push("a part of the policy of the cluster can not be read".to_owned());
+            .push("a part of the policy of the cluster cannot be read".to_owned());
     }
     let written = match args.output {
         OutputFormat::Human => write_subject_table(out, err, &subjects),

@@ -14,7 +14,7 @@ pub enum ClusterError {
     /// The kubeconfig describes no connection that can be made.
     #[error("the kubeconfig describes no usable connection")]
     Connection(#[from] BuildError),
-    /// There is no response: the server can not be reached or verified, or is too slow.
+    /// There is no response: the server cannot be reached or verified, or is too slow.
     #[error("{0}")]
     NoResponse(Fault),
     /// The program of the kubeconfig provides no credentials.

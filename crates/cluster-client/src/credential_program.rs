@@ -17,8 +17,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The reason why a program gives no output.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// The program can not be started.
-    #[error("can not start it: {0}")]
+    /// The program cannot be started.
+    #[error("cannot start it: {0}")]
     Start(#[source] io::Error),
     /// The program ran longer than the limit and was ended.
     #[error("it did not end within {} s and was stopped", .0.as_secs_f32())]
@@ -34,8 +34,8 @@ pub enum ProgramError {
     /// The output is longer than the limit.
     #[error("it printed more than {OUTPUT_BYTES_MAX} bytes")]
     TooLong,
-    /// The output can not be read.
-    #[error("its output can not be read: {0}")]
+    /// The output cannot be read.
+    #[error("its output cannot be read: {0}")]
     Output(#[source] io::Error),
 }
 
@@ -47,7 +47,7 @@ fn format_stderr_suffix(stderr: &str) -> String {
 ///
 /// # Errors
 ///
-/// The program can not be started, fails, prints too much or takes too long.
+/// The program cannot be started, fails, prints too much or takes too long.
 pub(crate) fn run_program(mut command: Command, limit: Duration) -> Result<Vec<u8>, ProgramError> {
     let deadline = Instant::now() + limit;
     let mut child = command

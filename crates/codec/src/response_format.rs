@@ -24,7 +24,7 @@ pub enum EndpointKind {
     List,
     /// A stream of events, which is always JSON.
     Watch,
-    /// Any other content, which can not be transformed: discovery, the version, an error.
+    /// Any other content, which cannot be transformed: discovery, the version, an error.
     Plain,
 }
 

@@ -14,7 +14,7 @@ use crate::stored_object::{MalformedStoredObject, StoredLayout, object_length, s
 /// more deeply than [`decode_stored_object`](crate::decode_stored_object) reads. It reads the bytes without making a tree.
 ///
 /// # Errors
-/// The bytes can not be sent as they are.
+/// The bytes cannot be sent as they are.
 pub fn check_stored_object(stored: &[u8]) -> Result<(), MalformedStoredObject> {
     StoredLayout::parse(stored)?;
     // `IgnoredAny` checks neither UTF-8 nor the nesting.
@@ -48,7 +48,7 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedStoredObject> {
     Ok(deepest)
 }
 
-/// Returns the metadata of an object that can not be decoded, if the metadata itself is readable.
+/// Returns the metadata of an object that cannot be decoded, if the metadata itself is readable.
 #[must_use]
 pub fn salvage_metadata(stored: &[u8]) -> Option<Tree> {
     let rest = StoredLayout::parse(stored).ok()?.metadata_and_rest;
@@ -119,7 +119,7 @@ mod tests {
             prop_assert!(check_stored_object(&encode_stored_object(&whole)).is_ok());
         }
 
-        /// Every object that passes the check can be decoded, except for numbers and escapes that a tree can not
+        /// Every object that passes the check can be decoded, except for numbers and escapes that a tree cannot
         /// represent.
         #[test]
         fn objects_that_pass_can_be_decoded(bytes in "[ -~]{0,24}") {

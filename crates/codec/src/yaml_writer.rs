@@ -185,7 +185,7 @@ fn quote_string(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if is_printable(c) => out.push(c),
-            // Writing to a string can not fail.
+            // Writing to a string cannot fail.
             c => drop(write!(out, "\\U{:08X}", u32::from(c))),
         }
     }

@@ -1,7 +1,7 @@
 //! The JSON Schema of the configuration kinds, for editors and for checks in CI.
 //!
-//! It is built from the schemas that the decoder uses, so the two can not disagree about fields.
-//! The loader checks what a JSON Schema can not express: unique names, files and expressions. The
+//! It is built from the schemas that the decoder uses, so the two cannot disagree about fields.
+//! The loader checks what a JSON Schema cannot express: unique names, files and expressions. The
 //! output is draft 7, the newest draft that YAML editors support throughout.
 
 use authz_chain::AuthorizerType;
@@ -147,7 +147,7 @@ fn text_rule_keyword(rule: &TextRule, field: &FieldSchema) -> (&'static str, Val
     }
 }
 
-/// Returns the rules about several fields of one object, which the table of fields can not express.
+/// Returns the rules about several fields of one object, which the table of fields cannot express.
 fn cross_field_rules(object: &ObjectSchema) -> Vec<Value> {
     let when = |field: &str, value: &str, then: Value, otherwise: Value| {
         let condition = json!({ "required": [field], "properties": { field: { "const": value } } });

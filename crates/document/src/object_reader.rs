@@ -1,6 +1,6 @@
 //! Reads the fields of a tree whose types the schema check has verified.
 //!
-//! Reading therefore can not fail. A value of a wrong type would count as absent.
+//! Reading therefore cannot fail. A value of a wrong type would count as absent.
 
 use crate::node::{Entry, Node, Value};
 use crate::source::Span;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::source::DOCUMENT_BYTES_MAX;
 
-/// A file that can not be read. Displays as Kubernetes' message.
+/// A file that cannot be read. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("open {}: {message}", path.display())]
 pub struct ReadError {
@@ -27,7 +27,7 @@ impl ReadError {
 ///
 /// # Errors
 ///
-/// The file can not be opened or read.
+/// The file cannot be opened or read.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);

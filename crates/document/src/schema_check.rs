@@ -13,7 +13,7 @@ use crate::parse_document::SpannedDecodeError;
 use crate::schema::{FieldType, ObjectSchema, TextRule};
 use crate::source::Span;
 
-/// The error of a file that can not be decoded.
+/// The error of a file that cannot be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodeError {
     /// The message that Kubernetes prints, often only the first fault.
@@ -25,7 +25,7 @@ pub struct DecodeError {
 /// The maximum number of problems of a class that are kept. Kubernetes has this limit for unknown and duplicate fields.
 const PROBLEMS_MAX: usize = 100;
 
-/// One reason why a document can not be decoded.
+/// One reason why a document cannot be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodeProblem {
     /// The field path as Kubernetes writes it; empty for the document as a whole.

@@ -59,7 +59,7 @@ pub struct DuplicateKey {
     pub is_from_merge_key: bool,
 }
 
-/// A YAML syntax error, or a value that JSON can not express.
+/// A YAML syntax error, or a value that JSON cannot express.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct YamlError {
@@ -88,7 +88,7 @@ const LOOKAHEAD_BYTES: usize = 4;
 ///
 /// # Errors
 ///
-/// The text is not YAML, or JSON can not express it.
+/// The text is not YAML, or JSON cannot express it.
 pub fn read_first_document(
     text: &str,
     malformed: Option<usize>,

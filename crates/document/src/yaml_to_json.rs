@@ -29,7 +29,7 @@ pub struct YamlAsJson {
 ///
 /// # Errors
 ///
-/// The text is not YAML, or JSON can not express it. The message is that of Kubernetes.
+/// The text is not YAML, or JSON cannot express it. The message is that of Kubernetes.
 pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, YamlError> {
     let limits = DocumentLimits {
         nodes_max: YAML_TO_JSON_NODES_MAX,

@@ -36,7 +36,7 @@ const DNS1123_SUBDOMAIN_SYNTAX: &str = "a lowercase RFC 1123 subdomain must cons
     (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// Reasons why `name` is not a DNS-1035 label: `my-name`. Unlike a DNS-1123 label, it can not begin
+/// Reasons why `name` is not a DNS-1035 label: `my-name`. Unlike a DNS-1123 label, it cannot begin
 /// with a digit.
 pub fn dns1035_label_faults(name: &str) -> Vec<String> {
     let mut faults = label_length_faults(name);
@@ -120,7 +120,7 @@ pub fn mask_trailing_dash(prefix: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reasons why `name` can not be one segment of a path.
+/// Reasons why `name` cannot be one segment of a path.
 pub fn path_segment_faults(name: &str) -> Vec<String> {
     if name == "." || name == ".." {
         return vec![format!("may not be '{name}'")];

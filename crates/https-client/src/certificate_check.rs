@@ -89,7 +89,7 @@ impl ServerCertificateCheck for CertificateCheck {
 }
 
 impl CertificateWeaknesses {
-    /// Finds the weaknesses of a chain. A certificate that can not be parsed has none, since verification refuses
+    /// Finds the weaknesses of a chain. A certificate that cannot be parsed has none, since verification refuses
     /// it.
     fn find_weaknesses(
         end_entity: &CertificateDer<'_>,

@@ -67,14 +67,14 @@ pub enum BuildError {
     /// The name to verify in the certificate is neither a DNS name nor an IP address.
     #[error("`{0}` is not a server name")]
     ServerName(String),
-    /// The credentials can not be written in a header.
-    #[error("the credentials can not be written in a header")]
+    /// The credentials cannot be written in a header.
+    #[error("the credentials cannot be written in a header")]
     Credentials,
-    /// The user agent can not be written in a header.
-    #[error("the user agent can not be written in a header")]
+    /// The user agent cannot be written in a header.
+    #[error("the user agent cannot be written in a header")]
     UserAgent,
-    /// The user to impersonate can not be written in a header.
-    #[error("the user to impersonate can not be written in a header")]
+    /// The user to impersonate cannot be written in a header.
+    #[error("the user to impersonate cannot be written in a header")]
     Impersonation,
     /// An environment variable names an invalid proxy.
     #[error("the environment names no proxy that can be used: {0}")]
@@ -82,7 +82,7 @@ pub enum BuildError {
     /// The cryptography provider supports no version of TLS.
     #[error("no version of TLS has a cipher suite")]
     Cryptography,
-    /// The client certificate can not be used.
+    /// The client certificate cannot be used.
     #[error(transparent)]
     ClientCertificate(#[from] ClientCertificateError),
 }
@@ -186,7 +186,7 @@ impl Client {
         let endpoint = &self.connector.route().endpoint;
         let uri = endpoint
             .request_uri(query)
-            .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
+            .ok_or_else(|| Fault::new(FaultKind::Other, "the query cannot be part of a URL"))?;
         let body_bytes_max =
             self.response_body_bytes_max.max(body.len().saturating_mul(RESPONSE_SIZE_FACTOR));
         let head = self.send(self.build_request(Method::POST, uri, body), deadline).await?;
@@ -263,7 +263,7 @@ impl Client {
         let PathRequest { method, path_and_query, accept_header: accept, body } = request;
         let uri = self.connector.route().endpoint.path_uri(path_and_query);
         let uri =
-            uri.ok_or_else(|| Fault::new(FaultKind::Other, "the path can not be part of a URL"))?;
+            uri.ok_or_else(|| Fault::new(FaultKind::Other, "the path cannot be part of a URL"))?;
         let mut request = self.build_request(method.into(), uri, body);
         if !accept.is_empty() {
             let accept = HeaderValue::from_static(accept);

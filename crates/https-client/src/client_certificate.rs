@@ -31,10 +31,10 @@ pub enum PemLocation {
     File(PathBuf),
 }
 
-/// The reason why a client certificate can not be used. The texts are those of Go.
+/// The reason why a client certificate cannot be used. The texts are those of Go.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientCertificateError {
-    /// A file can not be read.
+    /// A file cannot be read.
     #[error("open {}: {}", .path.display(), go_io_error_text(.error))]
     Read {
         /// The path of the file.
@@ -63,13 +63,13 @@ pub enum ClientCertificateError {
     /// The key input holds other PEM blocks only.
     #[error("tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input")]
     NoKey,
-    /// The private key can not be parsed.
+    /// The private key cannot be parsed.
     #[error("tls: failed to parse private key")]
     UnusableKey,
-    /// The certificate can not be parsed.
+    /// The certificate cannot be parsed.
     #[error("x509: malformed certificate")]
     UnusableCertificate,
-    /// The certificate has a version that can not be presented.
+    /// The certificate has a version that cannot be presented.
     #[error(transparent)]
     OldVersion(#[from] x509_verify::OldVersionError),
     /// The private key belongs to another certificate.

@@ -23,7 +23,7 @@ pub enum Credentials {
     None,
     /// Requests have this bearer token.
     Token(Secret),
-    /// A bearer token in a file, which is read again at least once a minute. While the file can not be read or is empty, the
+    /// A bearer token in a file, which is read again at least once a minute. While the file cannot be read or is empty, the
     /// last token is used, at first `fallback`.
     TokenFile {
         /// The path of the file.
@@ -48,7 +48,7 @@ pub(crate) enum AuthorizationSource {
 }
 
 impl AuthorizationSource {
-    /// Prepares the credentials. Returns `None` if they can not be written in a header.
+    /// Prepares the credentials. Returns `None` if they cannot be written in a header.
     pub(crate) fn new(credentials: &Credentials, token_age_max: Duration) -> Option<Self> {
         match credentials {
             Credentials::None => Some(Self::Nothing),

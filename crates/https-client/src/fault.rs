@@ -22,7 +22,7 @@ pub enum FaultKind {
     TooLarge,
     /// The connection was refused.
     Refused,
-    /// The name of the host or of the Service can not be resolved.
+    /// The name of the host or of the Service cannot be resolved.
     Dns,
     /// No connection could be opened, because of the connect timeout or another network error.
     Connect,

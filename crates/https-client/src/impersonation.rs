@@ -19,7 +19,7 @@ impl Impersonation {
     /// Adds the impersonation headers.
     ///
     /// # Errors
-    /// If a value can not be written in a header.
+    /// If a value cannot be written in a header.
     pub(crate) fn write_headers(&self, headers: &mut HeaderMap) -> Result<(), InvalidHeaderValue> {
         if self.user.is_empty() {
             return Ok(());
@@ -41,7 +41,7 @@ impl Impersonation {
     }
 }
 
-/// Encodes a key for the name of a header. Bytes that a header name can not hold, and the percent sign, are
+/// Encodes a key for the name of a header. Bytes that a header name cannot hold, and the percent sign, are
 /// percent-encoded. Header names have no case, so the case of the key is lost.
 fn extra_header_name(key: &str) -> String {
     let mut name = "impersonate-extra-".to_owned();

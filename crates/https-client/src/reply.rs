@@ -36,7 +36,7 @@ impl ReplyByteCounter for NoReplyByteLimit {
     }
 }
 
-/// The reason why a body can not be read.
+/// The reason why a body cannot be read.
 pub(crate) enum ReadBodyError {
     TooLarge,
     NoRoom,

@@ -10,7 +10,7 @@ pub trait ServiceResolver: Send + Sync {
     /// Returns the host and port to connect to for a Service.
     ///
     /// # Errors
-    /// [`ResolveError`] if the Service can not be resolved; its text is shown to the client of the API.
+    /// [`ResolveError`] if the Service cannot be resolved; its text is shown to the client of the API.
     fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError>;
 
     /// Reports whether the Service still resolves to this address. Connections to another one are not used for new
@@ -46,7 +46,7 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// The reason why a Service can not be resolved.
+/// The reason why a Service cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ResolveError(

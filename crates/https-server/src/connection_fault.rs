@@ -10,7 +10,7 @@ use crate::connection_table::ConnectionLimit;
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionFault {
     /// A connection could not be accepted.
-    #[error("a connection can not be accepted: {0}")]
+    #[error("a connection cannot be accepted: {0}")]
     Accept(io::Error),
     /// The TLS handshake failed.
     #[error("TLS handshake with {peer} failed: {error}")]

@@ -19,23 +19,23 @@ pub struct Listener {
     pub(crate) tls_config: Option<Arc<ServerConfig>>,
 }
 
-/// Why the address can not be bound.
+/// Why the address cannot be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another process uses the address.
-    #[error("can not listen on {0}: the address is in use, perhaps by another server")]
+    #[error("cannot listen on {0}: the address is in use, perhaps by another server")]
     InUse(SocketAddr),
     /// The process may not bind ports below 1024.
-    #[error("can not listen on {0}: permission denied, choose a port above 1023")]
+    #[error("cannot listen on {0}: permission denied, choose a port above 1023")]
     Forbidden(SocketAddr),
     /// No interface of this machine has the address.
-    #[error("can not listen on {0}: this machine does not have the address")]
+    #[error("cannot listen on {0}: this machine does not have the address")]
     NotLocal(SocketAddr),
     /// Plain HTTP was requested on an address that other machines can reach.
-    #[error("can not listen on {0}: plain HTTP is for loopback addresses only")]
+    #[error("cannot listen on {0}: plain HTTP is for loopback addresses only")]
     NotLoopback(SocketAddr),
     /// The system reports another error.
-    #[error("can not listen on {address}")]
+    #[error("cannot listen on {address}")]
     Io {
         /// The address that was to be bound.
         address: SocketAddr,
@@ -48,7 +48,7 @@ impl Listener {
     /// Listens for TLS. Port zero is replaced by a free one.
     ///
     /// # Errors
-    /// [`BindError`] if the address can not be bound.
+    /// [`BindError`] if the address cannot be bound.
     pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>) -> Result<Self, BindError> {
         Self::bind_socket(address, Some(tls))
     }
@@ -58,7 +58,7 @@ impl Listener {
     ///
     /// # Errors
     /// [`BindError::NotLoopback`] if other machines could connect, and the other variants if the
-    /// address can not be bound.
+    /// address cannot be bound.
     pub fn dangerous_bind_plain(address: SocketAddr) -> Result<Self, BindError> {
         if !address.ip().is_loopback() {
             return Err(BindError::NotLoopback(address));

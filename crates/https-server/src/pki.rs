@@ -101,22 +101,22 @@ pub struct PkiFiles {
     pub written_files: Vec<PathBuf>,
 }
 
-/// Why a file can not be used or generated.
+/// Why a file cannot be used or generated.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// The data directory can not be created.
-    #[error("can not create directory `{path}`")]
+    /// The data directory cannot be created.
+    #[error("cannot create directory `{path}`")]
     Directory {
         /// The path of the directory.
         path: String,
         /// The error of the system.
         source: io::Error,
     },
-    /// A file can not be read.
+    /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] FileReadError),
-    /// A file can not be written.
-    #[error("can not write `{path}`")]
+    /// A file cannot be written.
+    #[error("cannot write `{path}`")]
     Write {
         /// The path of the file.
         path: String,
@@ -124,14 +124,14 @@ pub enum PkiError {
         source: io::Error,
     },
     /// A file exists and is not what it should be. It was left unchanged.
-    #[error("`{path}` can not be used: {reason}")]
+    #[error("`{path}` cannot be used: {reason}")]
     Unusable {
         /// The path of the file.
         path: String,
-        /// The reason why the file can not be used.
+        /// The reason why the file cannot be used.
         reason: String,
     },
-    /// A file is missing and can not be derived from the existing ones.
+    /// A file is missing and cannot be derived from the existing ones.
     #[error("`{path}` is missing: {reason}")]
     Missing {
         /// The path of the file.
@@ -145,8 +145,8 @@ pub enum PkiError {
         /// The path of the file.
         path: String,
     },
-    /// A key or certificate can not be generated.
-    #[error("can not make `{path}`: {reason}")]
+    /// A key or certificate cannot be generated.
+    #[error("cannot make `{path}`: {reason}")]
     Make {
         /// The file that it would have been written to.
         path: String,
@@ -167,7 +167,7 @@ pub enum PkiError {
 /// and the reload of the serving certificate picks them up.
 ///
 /// # Errors
-/// [`PkiError`] naming the file that can not be used, read or written.
+/// [`PkiError`] naming the file that cannot be used, read or written.
 pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
     let PkiOptions { directory, server_names: names, operator_files, current_time: now } = options;
     private_files::create_directory(directory)?;
@@ -348,7 +348,7 @@ impl PkiFileGenerator<'_> {
 /// Replaces a file atomically, readable for its owner only.
 ///
 /// # Errors
-/// The system can not write or rename the file.
+/// The system cannot write or rename the file.
 pub fn replace_private_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     private_files::replace_atomically(path, contents).map_err(io::Error::other)
 }

@@ -51,7 +51,7 @@ pub enum CollectBodyError<E> {
     #[error("the body arrives too slowly")]
     TooSlow,
     /// The connection or the peer broke off the body.
-    #[error("the body can not be read")]
+    #[error("the body cannot be read")]
     Read(#[source] E),
     /// The body ended before its declared length. An HTTP/2 stream that is reset without an error
     /// looks like its end.

@@ -67,7 +67,7 @@ pub struct ResponseBodyError(pub String);
 #[derive(Debug, Clone)]
 pub struct BodySender(mpsc::Sender<Bytes>);
 
-/// The peer disconnected, so chunks can not be sent any more.
+/// The peer disconnected, so chunks cannot be sent any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the peer is gone")]
 pub struct PeerDisconnected;

@@ -61,7 +61,7 @@ const HTTP2_SEND_BYTES_MAX: usize = 128 << 10;
 /// [`ShutdownPhase::Refusing`]; then returns when all connections have ended, at the latest at
 /// [`ShutdownPhase::Dropping`].
 ///
-/// Each call of `service` runs in its own task, which the peer can not cancel: a peer that disconnects only
+/// Each call of `service` runs in its own task, which the peer cannot cancel: a peer that disconnects only
 /// loses its response. A connection counts as open, for [`Shutdown::drain`] and against
 /// [`Limits::connections_max`], until its requests have ended. Accepting never pauses at a limit: the server
 /// closes another connection for the new one.

@@ -13,10 +13,10 @@ use self::accept_any_client_certificate::AcceptAnyClientCertificate;
 pub use self::reloading_certificate::ReloadingCertificate;
 use crate::watched_files::FileReadError;
 
-/// Why TLS can not be configured.
+/// Why TLS cannot be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file can not be read.
+    /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] FileReadError),
     /// The certificate file holds no certificate in PEM.
@@ -35,8 +35,8 @@ pub enum TlsError {
         /// The error of the parser.
         reason: String,
     },
-    /// Certificate and key are well-formed but can not be used together.
-    #[error("`{certificate}` and `{key}` can not be used: {reason}")]
+    /// Certificate and key are well-formed but cannot be used together.
+    #[error("`{certificate}` and `{key}` cannot be used: {reason}")]
     Pair {
         /// The path of the certificate file.
         certificate: String,
@@ -46,7 +46,7 @@ pub enum TlsError {
         reason: String,
     },
     /// The library refuses its own defaults, which is a bug of this server.
-    #[error("TLS can not be set up")]
+    #[error("TLS cannot be set up")]
     Setup(#[source] rustls::Error),
 }
 

@@ -19,9 +19,9 @@ pub struct WatchedFiles {
     last_digest: Option<Digest>,
 }
 
-/// A file can not be read.
+/// A file cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("can not read `{}`", path.display())]
+#[error("cannot read `{}`", path.display())]
 pub struct FileReadError {
     /// The path of the file.
     pub path: PathBuf,
@@ -44,7 +44,7 @@ impl WatchedFiles {
     /// returned once, whether or not the caller can use it.
     ///
     /// # Errors
-    /// [`FileReadError`] for the first file that can not be read; then the digest stays unchanged.
+    /// [`FileReadError`] for the first file that cannot be read; then the digest stays unchanged.
     pub fn read_if_changed(&mut self) -> Result<Option<Vec<Vec<u8>>>, FileReadError> {
         let contents = self
             .watched_paths

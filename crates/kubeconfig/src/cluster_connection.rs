@@ -74,7 +74,7 @@ impl fmt::Debug for ExecClusterInfo {
 ///
 /// # Errors
 ///
-/// A file can not be read or decoded, or the selected entries can not be used.
+/// A file cannot be read or decoded, or the selected entries cannot be used.
 pub fn load_cluster_connection(
     paths: &[PathBuf],
     choice: &ContextOverrides,

@@ -20,7 +20,7 @@ use crate::server_url::ServerUrl;
 ///
 /// # Errors
 ///
-/// The file can not be decoded or breaks a rule, or a file that it names can not be used.
+/// The file cannot be decoded or breaks a rule, or a file that it names cannot be used.
 pub(crate) fn load_hook_connections(
     source: &Source<'_>,
     path: &Path,

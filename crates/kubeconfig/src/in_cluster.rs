@@ -21,7 +21,7 @@ pub enum InClusterError {
         "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
     )]
     NotInCluster,
-    /// A file of the service account can not be used.
+    /// A file of the service account cannot be used.
     #[error("{message}")]
     File {
         /// The message, with the path of the file.
@@ -45,7 +45,7 @@ impl From<FileError> for InClusterError {
 ///
 /// # Errors
 ///
-/// The process does not run in a pod, or a file can not be read.
+/// The process does not run in a pod, or a file cannot be read.
 pub fn in_cluster_connection(
     env: &dyn Fn(&str) -> Option<String>,
     read: ReadFileFn<'_>,

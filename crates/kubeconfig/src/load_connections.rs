@@ -16,7 +16,7 @@ use crate::{cluster_target, hook_connections};
 ///
 /// # Errors
 ///
-/// The file can not be read or used.
+/// The file cannot be read or used.
 pub fn load_connections(path: &Path, read: ReadFileFn<'_>) -> Result<LoadedConnections, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
@@ -31,7 +31,7 @@ pub fn load_connections(path: &Path, read: ReadFileFn<'_>) -> Result<LoadedConne
 ///
 /// # Errors
 ///
-/// The file can not be used.
+/// The file cannot be used.
 pub fn parse_connections(
     source: &Source<'_>,
     path: &Path,

@@ -7,16 +7,16 @@ use https_client::{CaBundleError, ClientCertificateError};
 
 use crate::referenced_files::FileError;
 
-/// A kubeconfig or hook file can not be used. Displays as Kubernetes' message, without the secrets of
+/// A kubeconfig or hook file cannot be used. Displays as Kubernetes' message, without the secrets of
 /// the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
-    /// The file itself can not be read.
+    /// The file itself cannot be read.
     Read {
         /// The message, such as `open /etc/guard.yaml: no such file or directory`.
         message: String,
     },
-    /// The file can not be decoded, or its settings can not be used.
+    /// The file cannot be decoded, or its settings cannot be used.
     Unusable {
         /// The message that Kubernetes prints, often only the first fault.
         message: String,
@@ -60,21 +60,21 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// A certificate, a key or a CA bundle can not be used.
+/// A certificate, a key or a CA bundle cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
-    /// The file can not be read.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
     /// The PEM text holds no usable CA certificates.
     #[error("unable to load root certificates: {0}")]
     CaBundle(CaBundleError),
-    /// Certificate and key can not be used together.
+    /// Certificate and key cannot be used together.
     #[error(transparent)]
     Identity(#[from] ClientCertificateError),
 }
 
-/// One reason why a decoded file can not be used.
+/// One reason why a decoded file cannot be used.
 #[derive(Debug)]
 pub(crate) struct ConfigProblem {
     /// The field path, such as `clusters[0].cluster.server`.

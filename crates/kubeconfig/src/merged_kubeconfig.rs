@@ -35,7 +35,7 @@ impl MergedKubeconfig {
     ///
     /// # Errors
     ///
-    /// The file can not be decoded.
+    /// The file cannot be decoded.
     pub(crate) fn add_file(
         &mut self,
         path: &Path,

@@ -27,10 +27,10 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file can not be read. Displays as Go's message, with the path.
+/// A file cannot be read. Displays as Go's message, with the path.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum FileError {
-    /// The operating system can not open or read the file.
+    /// The operating system cannot open or read the file.
     #[error(transparent)]
     Unreadable(#[from] ReadError),
     /// The file is larger than [`FILE_BYTES_MAX`].
@@ -68,7 +68,7 @@ impl<'a> ReferencedFiles<'a> {
     ///
     /// # Errors
     ///
-    /// The file can not be read, or it is too large. The error displays as Go's message.
+    /// The file cannot be read, or it is too large. The error displays as Go's message.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, FileError> {
         self.record_used_path(path);
         if let Some(content) = self.contents_by_path.get(path) {

@@ -41,7 +41,7 @@ pub struct ServiceUsers {
 ///
 /// # Errors
 ///
-/// The file can not be read or used.
+/// The file cannot be read or used.
 pub fn load_service_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUsers, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
@@ -63,7 +63,7 @@ pub fn load_service_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUs
 ///
 /// # Errors
 ///
-/// The file can not be used; the error lists all faults.
+/// The file cannot be used; the error lists all faults.
 pub fn parse_service_users(
     source: &Source<'_>,
     path: &Path,

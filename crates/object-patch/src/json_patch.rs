@@ -26,7 +26,7 @@ pub const PATCH_STEPS_MAX: usize = 20_000_000;
 /// Applies the operations of a patch, all or none.
 ///
 /// # Errors
-/// The patch is not a list, is too long, or one of its operations can not be applied.
+/// The patch is not a list, is too long, or one of its operations cannot be applied.
 pub fn apply_json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Shape("a JSON patch is a list of operations"));

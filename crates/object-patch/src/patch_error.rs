@@ -1,9 +1,9 @@
-//! The error of a patch that can not be applied.
+//! The error of a patch that cannot be applied.
 
 use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, PATCH_STEPS_MAX};
 use crate::nesting_depth::NESTING_MAX;
 
-/// The reason why a patch can not be applied. The patch is always at fault.
+/// The reason why a patch cannot be applied. The patch is always at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The body is not JSON. The caller finds this when it decodes the body.
@@ -50,7 +50,7 @@ pub enum PatchError {
     /// The value of `$patch` is neither `replace` nor `delete`.
     #[error("unknown patch type: {0}")]
     UnknownDirective(String),
-    /// The items of a list are lists, which can not be merged.
+    /// The items of a list are lists, which cannot be merged.
     #[error("lists of lists are not supported")]
     ListOfLists,
     /// The items of a list that is merged are not all of the same type.

@@ -28,7 +28,7 @@ const JOINED_ENTRIES_MAX: usize = LEAF_ENTRIES_MAX / 2;
 /// other clones keep what they had. A lookup hashes the key once and follows one pointer for every
 /// factor of 8 in the number of entries; the upper levels are few and stay in the CPU cache.
 ///
-/// The hash is seeded at random, so an attacker can not choose keys that collide. Iteration order is unspecified.
+/// The hash is seeded at random, so an attacker cannot choose keys that collide. Iteration order is unspecified.
 ///
 /// ```
 /// use persistent::Map;

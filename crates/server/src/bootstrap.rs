@@ -19,17 +19,17 @@ use crate::server_state::ServerState;
 
 const DEFAULT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// The default objects can not be written.
+/// The default objects cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// The default policy that is part of the program can not be read.
-    #[error("the default policy can not be read: {0}")]
+    /// The default policy that is part of the program cannot be read.
+    #[error("the default policy cannot be read: {0}")]
     Policy(manifests::rbac::DecodeError),
-    /// A default flow schema or priority level can not be encoded.
-    #[error("a default object of flow control can not be encoded: {0}")]
+    /// A default flow schema or priority level cannot be encoded.
+    #[error("a default object of flow control cannot be encoded: {0}")]
     FlowControl(serde_json::Error),
-    /// An object can not be written.
-    #[error("`{name}` can not be written: {message}")]
+    /// An object cannot be written.
+    #[error("`{name}` cannot be written: {message}")]
     Write {
         /// The name of the object.
         name: String,

@@ -25,7 +25,7 @@ pub struct CaFiles {
     pub ca_reload_interval: Duration,
 }
 
-/// A file can not replace the CA bundle that was read before.
+/// A file cannot replace the CA bundle that was read before.
 #[derive(Debug, thiserror::Error)]
 enum CaReloadError {
     #[error("{error}: {}", error.source)]
@@ -44,7 +44,7 @@ struct WatchedCaFile {
     was_read_before: bool,
 }
 
-/// Reads both files periodically and replaces the CAs that the server trusts. If a file can not be used, the
+/// Reads both files periodically and replaces the CAs that the server trusts. If a file cannot be used, the
 /// earlier CAs stay in use and the error is logged once.
 pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files: CaFiles) {
     let watched = |kind, path: Option<PathBuf>| {
@@ -103,7 +103,7 @@ impl WatchedCaFile {
                 let error = error.to_string();
                 if error != self.last_logged_error {
                     count("failure");
-                    let message = "a CA file can not be reloaded, the earlier CAs stay in use";
+                    let message = "a CA file cannot be reloaded, the earlier CAs stay in use";
                     server.log.error(message, &[("file", &name), ("why", &error)]);
                 }
                 self.last_logged_error = error;

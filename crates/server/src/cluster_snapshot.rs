@@ -60,7 +60,7 @@ pub struct ClusterSnapshot {
     /// The revision of the config revision key, which every change of the hooks writes. `None` if the hooks
     /// were never configured.
     pub config_revision: Option<Revision>,
-    /// Objects of tracked kinds that can not be decoded, by the path of their key, with the reason. They
+    /// Objects of tracked kinds that cannot be decoded, by the path of their key, with the reason. They
     /// count as absent.
     pub undecodable_objects: Arc<BTreeMap<String, String>>,
     /// The storage paths of resources that have, or once had, uninitialized objects.
@@ -77,7 +77,7 @@ pub struct SnapshotUpdateReport {
     pub stale_aggregated_roles: Vec<Arc<authz_rbac::Role>>,
 }
 
-/// A stored object can not be decoded.
+/// A stored object cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoredObjectDecodeError {
     #[error(transparent)]

@@ -43,7 +43,7 @@ impl DecodableVersions {
         }
     }
 
-    /// The stored object, or a placeholder if it can not be decoded.
+    /// The stored object, or a placeholder if it cannot be decoded.
     pub(crate) fn entry_or_placeholder(
         &self,
         resource: &Resource,
@@ -56,7 +56,7 @@ impl DecodableVersions {
         }
     }
 
-    /// The placeholder of an object that can not be decoded; `None` if it can.
+    /// The placeholder of an object that cannot be decoded; `None` if it can.
     pub(crate) fn placeholder_if_undecodable(
         &self,
         resource: &Resource,

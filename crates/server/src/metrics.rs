@@ -191,7 +191,7 @@ impl ServerMetrics {
             )?,
             undecodable_objects: gauges(
                 "portcullis_undecodable_objects",
-                "Number of stored objects that decisions would depend on but that can not be decoded; \
+                "Number of stored objects that decisions would depend on but that cannot be decoded; \
                  they count as absent.",
                 &["resource"],
             )?,
@@ -289,7 +289,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     response
 }
 
-/// Counts the objects of every resource. A resource that can not be counted now keeps its last count.
+/// Counts the objects of every resource. A resource that cannot be counted now keeps its last count.
 async fn update_object_counts(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
     for resource in cluster.resource_registry.stored_resources() {

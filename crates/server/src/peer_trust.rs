@@ -167,7 +167,7 @@ impl ServerState {
     }
 
     /// Compares the fingerprints of all servers once, and logs a result that differs from the last one. If the
-    /// heartbeats can not be read, the last result stays.
+    /// heartbeats cannot be read, the last result stays.
     pub(crate) async fn compare_trust_with_peers(&self) {
         if self.barrier.options.is_only_server {
             return;

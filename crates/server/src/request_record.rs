@@ -397,7 +397,7 @@ pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]
     }
 }
 
-/// Passes an audit event to the audit backends. A caller that can not wait drops the receipt.
+/// Passes an audit event to the audit backends. A caller that cannot wait drops the receipt.
 pub(crate) fn write_audit_event(
     server: &ServerState,
     event: &Event,

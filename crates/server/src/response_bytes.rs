@@ -42,7 +42,7 @@ pub(crate) struct ResponseBytesReservation {
     n_bytes: usize,
 }
 
-/// Why the bytes of a response can not be reserved.
+/// Why the bytes of a response cannot be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResponseBytesError {
     /// The user has not read the responses to earlier requests.
@@ -110,7 +110,7 @@ impl ResponseBytesLimit {
         Ok(in_flight.add_user_bytes(self, user, n_bytes))
     }
 
-    /// Counts the bytes of a response to a completed write, which can not be refused.
+    /// Counts the bytes of a response to a completed write, which cannot be refused.
     pub(crate) fn count(self: &Arc<Self>, user: &str, n_bytes: usize) -> ResponseBytesReservation {
         self.lock().add_user_bytes(self, user, n_bytes)
     }

@@ -198,7 +198,7 @@ async fn admit_and_issue_token(
     };
     let request = TokenRequest::read(tree, namespace, name, settings, server, now).await;
     let request = request.map_err(IntoStatus::into_status)?;
-    // Validating hooks review the token request as it will be issued, which they can not change.
+    // Validating hooks review the token request as it will be issued, which they cannot change.
     admit_without_storing(ctx, attempt, write, request.request_object()).await?;
     let issued = request.issue_token(settings, &server.token_issuer, server).await;
     Ok(issued.map_err(IntoStatus::into_status)?.response_object)

@@ -164,7 +164,7 @@ pub struct Server {
     background_tasks: JoinSet<()>,
 }
 
-/// The server can not be started.
+/// The server cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The list of authorizers is invalid.
@@ -173,13 +173,13 @@ pub enum StartError {
     /// The options of authentication are invalid.
     #[error("authentication")]
     Authentication(#[from] authn::OptionsError),
-    /// The store can not be read.
-    #[error("the store can not be read")]
+    /// The store cannot be read.
+    #[error("the store cannot be read")]
     Store(#[from] ReadError),
-    /// The default objects can not be written.
-    #[error("the default objects can not be written")]
+    /// The default objects cannot be written.
+    #[error("the default objects cannot be written")]
     Bootstrap(#[from] BootstrapError),
-    /// A metric can not be registered.
+    /// A metric cannot be registered.
     #[error("metrics")]
     Metrics(#[from] prometheus::Error),
 }
@@ -196,7 +196,7 @@ impl Server {
     /// Reads the store, writes the default objects, and begins to serve.
     ///
     /// # Errors
-    /// An option is invalid, or the store can not be read or written.
+    /// An option is invalid, or the store cannot be read or written.
     pub fn start(
         store: Arc<dyn Store>,
         listener: Listener,
@@ -421,7 +421,7 @@ impl Server {
     }
 }
 
-/// The documents of issuer discovery. A server whose issuer can not be discovered still issues tokens.
+/// The documents of issuer discovery. A server whose issuer cannot be discovered still issues tokens.
 fn build_issuer_discovery(
     service_accounts: Option<&authn::ServiceAccountOptions>,
     server_address: &str,

@@ -85,7 +85,7 @@ pub(crate) struct ServerState {
     pub(crate) authenticator: Authenticator,
     pub(crate) impersonator: Impersonator,
     pub(crate) token_issuer: TokenIssuer,
-    /// The issuer discovery documents, with which other parties verify tokens; `None` if the issuer can not be
+    /// The issuer discovery documents, with which other parties verify tokens; `None` if the issuer cannot be
     /// discovered.
     pub(crate) issuer_discovery: Option<authn::IssuerDiscovery>,
     /// Writes audit events; `None` disables auditing.

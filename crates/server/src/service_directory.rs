@@ -43,7 +43,7 @@ pub struct ServiceDirectory {
     rng: SystemRandom,
 }
 
-/// A service can not be resolved. The texts are those of Kubernetes.
+/// A service cannot be resolved. The texts are those of Kubernetes.
 #[derive(Debug, thiserror::Error)]
 enum LookupError {
     #[error("services {service:?} not found")]
@@ -127,7 +127,7 @@ impl ServiceDirectory {
     /// the prefix.
     ///
     /// # Errors
-    /// The value can not be decoded; the object counts as absent.
+    /// The value cannot be decoded; the object counts as absent.
     pub(crate) fn apply_service_or_endpoints(
         &self,
         path: &str,

@@ -57,7 +57,7 @@ impl SnapshotCache {
     /// Reads all tracked objects once. Stale aggregated roles are sent to the receiver from then on.
     ///
     /// # Errors
-    /// The store can not be read.
+    /// The store cannot be read.
     pub(crate) async fn start(
         store: Arc<dyn Store>,
         prefix: &str,
@@ -156,7 +156,7 @@ impl SnapshotCache {
                 WatchError::Unavailable(error) => error.to_string(),
             };
             self.is_synced.store(false, Ordering::Release);
-            self.log.warn("the store can not be watched", &[("why", &why)]);
+            self.log.warn("the store cannot be watched", &[("why", &why)]);
             tokio::time::sleep(RETRY).await;
         }
     }
@@ -198,7 +198,7 @@ impl SnapshotCache {
         let Some(path) = service_directory_path(&self.prefix, key.as_str()) else { return };
         let value = value.filter(is_stored_initialized).map(AsRef::as_ref);
         if let Err(why) = self.service_directory.apply_service_or_endpoints(path, value) {
-            self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
+            self.log.error("a stored object cannot be read", &[("key", &key), ("why", &why)]);
         }
     }
 
@@ -262,7 +262,7 @@ impl SnapshotCache {
         self.snapshot_slot.store(Arc::new(cluster));
         self.published_revision.send_replace(revision.as_u64());
         for (key, why) in &report.undecodable_objects {
-            self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);
+            self.log.error("a stored object cannot be read", &[("key", key), ("why", why)]);
         }
         if !report.stale_aggregated_roles.is_empty() {
             // A full queue means that the same roles are being written already.

@@ -1,4 +1,4 @@
-//! Stored objects that can not be decoded.
+//! Stored objects that cannot be decoded.
 //!
 //! This server stores only objects that it can decode. Other objects come from another program, another
 //! version or a damaged disk. Lists and watches show such an object as a placeholder, which has the object's
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use crate::cluster_snapshot::{ClusterSnapshot, TRACKED_PATHS};
 
-/// The annotation of a placeholder with the reason why the object can not be decoded.
+/// The annotation of a placeholder with the reason why the object cannot be decoded.
 pub(crate) const UNDECODABLE: &str = "portcullis.io/undecodable";
 
-/// The reason in the status cause of a stored object that can not be decoded.
+/// The reason in the status cause of a stored object that cannot be decoded.
 const CAUSE_REASON: &str = "UndecodableObject";
 
 /// How many objects a warning names.
 const NAMED_OBJECTS_MAX: usize = 10;
 
-/// The placeholder for an object that can not be decoded: its name, and the readable part of its metadata.
+/// The placeholder for an object that cannot be decoded: its name, and the readable part of its metadata.
 pub(crate) fn undecodable_placeholder(
     resource: &Resource,
     namespace: Option<&str>,
@@ -66,9 +66,9 @@ pub(crate) fn placeholder_for_deletion(
     tree
 }
 
-/// The status of a request for an object that can not be decoded.
+/// The status of a request for an object that cannot be decoded.
 pub(crate) fn undecodable_status(why: &str) -> Status {
-    let why = format!("a stored object can not be decoded ({why}); it can only be deleted");
+    let why = format!("a stored object cannot be decoded ({why}); it can only be deleted");
     let mut status = Status::internal(&why);
     if let Some(cause) = status.details.as_mut().and_then(|details| details.causes.first_mut()) {
         CAUSE_REASON.clone_into(&mut cause.reason);
@@ -76,7 +76,7 @@ pub(crate) fn undecodable_status(why: &str) -> Status {
     status
 }
 
-/// Whether a status is that of an object that can not be decoded.
+/// Whether a status is that of an object that cannot be decoded.
 pub(crate) fn is_undecodable_status(status: &Status) -> bool {
     let is_undecodable = |cause: &Cause| cause.reason == CAUSE_REASON;
     status.details.as_ref().is_some_and(|details| details.causes.iter().any(is_undecodable))
@@ -92,14 +92,14 @@ pub(crate) fn undecodable_objects_warning(
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     (!named.is_empty()).then(|| {
         format!(
-            "these {} are stored in a form that can not be decoded, and can only be deleted: {}{more}",
+            "these {} are stored in a form that cannot be decoded, and can only be deleted: {}{more}",
             resource.group_resource(),
             named.join(", ")
         )
     })
 }
 
-/// Adds the tracked objects that can not be decoded to the status of authorization.
+/// Adds the tracked objects that cannot be decoded to the status of authorization.
 pub(crate) fn add_undecodable_objects_to_status(
     mut status: Value,
     cluster: &ClusterSnapshot,

@@ -66,7 +66,7 @@ pub enum OpenError {
         file: PathBuf,
     },
     /// An operation of the file system failed.
-    #[error("can not {action} `{}`", path.display())]
+    #[error("cannot {action} `{}`", path.display())]
     Io {
         /// The operation that failed.
         action: &'static str,

@@ -128,7 +128,7 @@ impl LogFile {
         let mut bytes = vec![0; unsynced.map_err(io::Error::other)?];
         self.file.read_exact_at(&mut bytes, self.durable_len)?;
         if !frame::are_valid_frames(&bytes, self.checksum_salt, self.durable_len) {
-            return Err(io::Error::other("acknowledged frames can not be read back"));
+            return Err(io::Error::other("acknowledged frames cannot be read back"));
         }
         self.file.write_all_at(&bytes, self.durable_len)?;
         self.file.set_len(self.acknowledged_len)?;

@@ -88,7 +88,7 @@ impl Writer {
         self.publish_alarms();
     }
 
-    /// Starts a new log file. If the file can not be created, writes continue in the current one. If the sync of the
+    /// Starts a new log file. If the file cannot be created, writes continue in the current one. If the sync of the
     /// current file fails, the store becomes read-only.
     fn rotate_log(&mut self) {
         match self.sync() {

@@ -39,9 +39,9 @@ impl FailedTasks {
     /// Describes all failures in one line.
     pub(crate) fn describe_failures(&self) -> Option<Arc<str>> {
         let one = |(task, error): (&MaintenanceTask, &io::Error)| match task {
-            MaintenanceTask::Rotate => format!("it can not begin another log file: {error}"),
-            MaintenanceTask::Checkpoint => format!("it can not write a snapshot: {error}"),
-            MaintenanceTask::Page => format!("it can not move history to a file: {error}"),
+            MaintenanceTask::Rotate => format!("it cannot begin another log file: {error}"),
+            MaintenanceTask::Checkpoint => format!("it cannot write a snapshot: {error}"),
+            MaintenanceTask::Page => format!("it cannot move history to a file: {error}"),
         };
         let all: Vec<String> = self.0.iter().map(one).collect();
         (!all.is_empty()).then(|| all.join("; ").into())

@@ -13,7 +13,7 @@ pub(crate) struct ReadOnlyCause {
 
 impl ReadOnlyCause {
     pub(crate) fn new(error: &io::Error) -> Self {
-        let reason = format!("it can not write its log and only reads: {error}");
+        let reason = format!("it cannot write its log and only reads: {error}");
         // A limit on the size of files or on the space of a user has the same effect as a full disk.
         let is_disk_full = matches!(
             error.kind(),

@@ -268,5 +268,5 @@ impl<'a> Iterator for OldStateIter<'a> {
 }
 
 pub(crate) fn unreadable_history_error(error: io::Error) -> Unavailable {
-    Unavailable { reason: format!("can not read history: {error}").into() }
+    Unavailable { reason: format!("cannot read history: {error}").into() }
 }

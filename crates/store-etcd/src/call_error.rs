@@ -68,7 +68,7 @@ pub(crate) struct CallFailure {
 }
 
 impl CallFailure {
-    /// Makes the failure of a member that can not be reached.
+    /// Makes the failure of a member that cannot be reached.
     pub(crate) fn unreachable_member_failure(uri: &str, why: &str) -> Self {
         let reason = format!("etcd member {uri}: {why}").into();
         Self { error: Unavailable { reason }.into(), fault_source: FaultSource::Connection }

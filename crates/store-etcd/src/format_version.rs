@@ -14,7 +14,7 @@ const FORMAT_VERSION: u64 = 1;
 /// The key of the format version, relative to the prefix.
 const FORMAT_KEY: &str = "portcullis/format";
 
-/// The reason why the objects of a cluster can not be used. The check has changed nothing.
+/// The reason why the objects of a cluster cannot be used. The check has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// A program with a later format version keeps objects under the prefix.
@@ -40,10 +40,10 @@ pub enum FormatError {
     /// long.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The key of the format version can not be read.
+    /// The key of the format version cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The key of the format version can not be written.
+    /// The key of the format version cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }

@@ -74,7 +74,7 @@ pub enum OpenError {
         endpoint: String,
     },
     /// The certificates or the key are invalid.
-    #[error("the certificates for etcd endpoint `{endpoint}` can not be used")]
+    #[error("the certificates for etcd endpoint `{endpoint}` cannot be used")]
     Tls {
         /// The endpoint as it is configured.
         endpoint: String,
@@ -196,9 +196,9 @@ mod tests {
             Err(OpenError::Tls { source, .. }) => source.to_string(),
             other => panic!("{other:?}"),
         };
-        let want = "the certificates for etcd endpoint `https://a:1` can not be used";
+        let want = "the certificates for etcd endpoint `https://a:1` cannot be used";
         assert_eq!(message(&secure), want);
-        assert_eq!(why(&secure), format!("can not read {}", file.display()));
+        assert_eq!(why(&secure), format!("cannot read {}", file.display()));
         std::fs::write(&file, "nothing").unwrap();
         assert_eq!(message(&secure), want);
         let want = format!("{} holds no certificate in PEM form", file.display());

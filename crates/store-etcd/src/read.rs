@@ -232,7 +232,7 @@ pub(crate) fn key_bytes(key: &Key) -> Bytes {
     Bytes::copy_from_slice(key.as_bytes())
 }
 
-/// The reason why a prefix can not be used.
+/// The reason why a prefix cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixInUse {
     /// A value begins like an object of kube-apiserver.
@@ -245,7 +245,7 @@ pub enum PrefixInUse {
         /// The key of one such value.
         key: String,
     },
-    /// The values under the prefix can not be read.
+    /// The values under the prefix cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }

@@ -28,11 +28,11 @@ use crate::options::ClientCertificateFiles;
 /// The ALPN protocol of etcd.
 const ALPN_HTTP2: &[u8] = b"h2";
 
-/// The reason why the certificates for etcd can not be used.
+/// The reason why the certificates for etcd cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFilesError {
-    /// A file can not be read.
-    #[error("can not read {}", file.display())]
+    /// A file cannot be read.
+    #[error("cannot read {}", file.display())]
     Read {
         /// The path of the file.
         file: PathBuf,
@@ -47,16 +47,16 @@ pub enum TlsFilesError {
         /// The PEM object that the file must hold.
         what: &'static str,
     },
-    /// The client certificate has a version that can not be presented.
-    #[error("{} can not be used", file.display())]
+    /// The client certificate has a version that cannot be presented.
+    #[error("{} cannot be used", file.display())]
     OldVersion {
         /// The path of the file.
         file: PathBuf,
         /// The version of the certificate.
         source: OldVersionError,
     },
-    /// The client certificate and its key can not be used together.
-    #[error("the client certificate can not be used")]
+    /// The client certificate and its key cannot be used together.
+    #[error("the client certificate cannot be used")]
     Identity(#[source] rustls::Error),
 }
 
@@ -113,7 +113,7 @@ impl TlsFiles {
         Ok(config)
     }
 
-    /// Reads the files. While they can not be used, for example between the writes of a certificate and of its
+    /// Reads the files. While they cannot be used, for example between the writes of a certificate and of its
     /// key, returns the last valid configuration.
     fn load_or_last_valid(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
         self.load_tls_config().or_else(|error| {

@@ -47,7 +47,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Returns the number of days from 1970 to a date. Years have four digits, so the computation can not overflow.
+/// Returns the number of days from 1970 to a date. Years have four digits, so the computation cannot overflow.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let before = year - 1;
     let leap_days = before / 4 - before / 100 + before / 400;

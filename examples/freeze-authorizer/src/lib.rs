@@ -37,7 +37,7 @@ impl Freeze {
     /// not block.
     ///
     /// # Errors
-    /// The thread can not be started.
+    /// The thread cannot be started.
     pub fn follow_file(self: &Arc<Self>, file: PathBuf) -> io::Result<()> {
         self.set(file.exists());
         let freeze = Arc::clone(self);

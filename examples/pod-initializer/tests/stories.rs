@@ -64,7 +64,7 @@ fn programs() -> OsString {
     std::env::join_paths([own, &server]).unwrap()
 }
 
-/// Returns the reason why a program can not be used: it does not exist, or is older than one of its sources. Cargo
+/// Returns the reason why a program cannot be used: it does not exist, or is older than one of its sources. Cargo
 /// lists the sources in a file beside the program, in the syntax of make.
 fn program_fault(programs: &Path, program: &str) -> Option<String> {
     let path = programs.join(program);

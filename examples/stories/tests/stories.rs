@@ -75,7 +75,7 @@ fn check_built(programs: &Path) {
     }
 }
 
-/// Returns the reason why a program can not be used: it does not exist, or is older than one of its sources. Cargo
+/// Returns the reason why a program cannot be used: it does not exist, or is older than one of its sources. Cargo
 /// lists the sources in a file beside the program, in the syntax of make.
 fn program_fault(programs: &Path, program: &str) -> Option<String> {
     let path = programs.join(program);

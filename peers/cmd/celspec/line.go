@@ -49,7 +49,7 @@ type expect struct {
 // line describes a test and adds what Kubernetes says about it.
 func (k *kubernetes) line(test *testpb.SimpleTest) (*line, error) {
 	if test.GetDisableMacros() || test.GetLocale() != "" {
-		return nil, fmt.Errorf("macros can not be disabled, and there is one locale")
+		return nil, fmt.Errorf("macros cannot be disabled, and there is one locale")
 	}
 	variables, err := k.variables(test)
 	if err != nil {

@@ -3,7 +3,7 @@
 // It reads one JSON object per line from standard input and writes one JSON
 // object per line to standard output, in the same order and without delay, so
 // that it can be kept running beside a test or a fuzzer. See the README for
-// the operations. A line that can not be served is answered too: with
+// the operations. A line that cannot be served is answered too: with
 // {"badRequest": "..."} if it is not understood, with {"panic": "..."} if
 // upstream code panicked on it.
 package main

@@ -23,7 +23,7 @@ pub(crate) fn run(row: &str) -> anyhow::Result<usize> {
             .args(names)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
-            .context("can not start cargo")?;
+            .context("cannot start cargo")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let passed = n_passed_of(&text);
         ensure!(output.status.success(), "a test of {package} failed:\n{text}");

@@ -20,7 +20,7 @@ pub(crate) fn find(given: Option<&Path>) -> anyhow::Result<PathBuf> {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()
-        .context("can not start cargo")?;
+        .context("cannot start cargo")?;
     if !output.status.success() {
         bail!("the server does not compile");
     }

@@ -57,7 +57,7 @@ pub(crate) struct Run {
 /// Runs a row.
 ///
 /// # Errors
-/// The server does not start, or the attack can not be prepared.
+/// The server does not start, or the attack cannot be prepared.
 pub(crate) fn run(
     row: &Row,
     program: &Path,

@@ -76,7 +76,7 @@ impl ServerProcess {
             command.args(["-v", "0"]);
             command.stderr(std::fs::File::create(directory.path().join("stderr"))?);
         }
-        let mut child = command.spawn().context("can not start `taskset` and `prlimit`")?;
+        let mut child = command.spawn().context("cannot start `taskset` and `prlimit`")?;
         let stderr = child.stderr.take();
         let stdout = child.stdout.take().context("the server has no standard output")?;
         let mut stdout = BufReader::new(stdout);
@@ -171,7 +171,7 @@ pub(crate) fn pin_this_process() -> anyhow::Result<()> {
         .args(["-cp", CLIENT_CORE, &pid])
         .stdout(Stdio::null())
         .status()
-        .context("can not start `taskset`, which is part of util-linux")?;
-    ensure!(status.success(), "this process can not run on core {CLIENT_CORE}");
+        .context("cannot start `taskset`, which is part of util-linux")?;
+    ensure!(status.success(), "this process cannot run on core {CLIENT_CORE}");
     Ok(())
 }

@@ -44,16 +44,16 @@ pub enum HttpError {
         /// The folder that was searched.
         folder: PathBuf,
     },
-    /// The server can not be started.
+    /// The server cannot be started.
     #[error("cannot start the server: {0}")]
     Start(String),
-    /// The server can not be reached, or the connection to it breaks.
+    /// The server cannot be reached, or the connection to it breaks.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The list of passing scenarios can not be used.
+    /// The list of passing scenarios cannot be used.
     #[error(transparent)]
     Ratchet(#[from] RatchetError),
-    /// The report can not be written.
+    /// The report cannot be written.
     #[error("cannot write the report")]
     Report(#[from] io::Error),
 }

@@ -49,7 +49,7 @@ pub enum RunError {
         /// The folder that was searched.
         folder: PathBuf,
     },
-    /// The report can not be written.
+    /// The report cannot be written.
     #[error("cannot write the report")]
     Report(#[from] io::Error),
 }

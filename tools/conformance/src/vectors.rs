@@ -61,7 +61,7 @@ impl UnusableVector {
 /// The reason why a folder or file of vectors cannot be used. An error says nothing about our answers.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorsError {
-    /// A folder or file can not be read.
+    /// A folder or file cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The folder or file.

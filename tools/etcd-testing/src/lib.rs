@@ -17,7 +17,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that can not have its cluster fails by panicking"
+    reason = "a test that cannot have its cluster fails by panicking"
 )]
 
 mod line;

@@ -19,7 +19,7 @@ pub struct Family {
     pub samples: BTreeMap<String, f64>,
 }
 
-/// The reason why the metrics of a registry can not be used.
+/// The reason why the metrics of a registry cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The labels of a sample are out of order.

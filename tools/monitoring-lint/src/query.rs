@@ -8,7 +8,7 @@ use crate::promql::{self, PromqlError};
 /// Labels that Prometheus adds to every series that it scrapes.
 const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
 
-/// The reason why a query can not be parsed, or selects a series that is not exported.
+/// The reason why a query cannot be parsed, or selects a series that is not exported.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum QueryError {
     /// The query is not PromQL, or uses a part of it that this parser does not know.

@@ -134,7 +134,7 @@ fn legacy_bodies_are_validated() {
             json!({"any": null}),
             invalid(
                 "spec.content: Forbidden: authorizers decide before the object is read, so its \
-                 content can not change the answer; name the object in resourceName",
+                 content cannot change the answer; name the object in resourceName",
             ),
         ),
         (

@@ -51,7 +51,7 @@ fn v1_is_strict_about_uid_and_kind() {
 
 #[test]
 fn v1beta1_is_not() {
-    // Another uid, and no kind. A kind that is another one can not be decoded.
+    // Another uid, and no kind. A kind that is another one cannot be decoded.
     let answer = v1beta1(Phase::Validating, json!({"uid": "u-2", "allowed": true})).unwrap();
     assert!(answer.is_allowed);
     let body = json!({"response": {"allowed": true}});

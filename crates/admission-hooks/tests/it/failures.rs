@@ -105,7 +105,7 @@ async fn certificates_must_be_of_the_authority_and_name_the_host() {
     assert_eq!(good.n_requests(), 0);
 }
 
-/// L2, L5, A19: a hook can not send the server elsewhere.
+/// L2, L5, A19: a hook cannot send the server elsewhere.
 #[tokio::test]
 async fn nothing_is_repeated_and_nobody_followed() {
     let elsewhere = peer(says(allow()));

@@ -23,7 +23,7 @@ pub enum InitializersOnUpdate {
 ///
 /// 1. If initializers are disabled or the resource is exempt, there are none.
 /// 2. A write to a subresource keeps the stored field.
-/// 3. An object without pending initializers can not get any.
+/// 3. An object without pending initializers cannot get any.
 /// 4. A transition that no client may make is refused.
 /// 5. All other changes need permission.
 ///

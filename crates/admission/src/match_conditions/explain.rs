@@ -13,7 +13,7 @@ pub struct ExplainedCondition<'c> {
     pub name: &'c str,
     /// The CEL expression of the condition.
     pub expression: &'c str,
-    /// The value of the whole expression and of its parts, or the reason why it can not be evaluated.
+    /// The value of the whole expression and of its parts, or the reason why it cannot be evaluated.
     pub explanation: Result<Explanation, ConditionError>,
 }
 

@@ -54,14 +54,14 @@ pub enum HookSelectionError {
     /// The hook selects by the labels of a namespace that does not exist.
     #[error("namespaces {} not found", go_compat::quote(.0))]
     NamespaceNotFound(String),
-    /// The match conditions of the hook can not be evaluated, and its failure policy is `Fail`.
+    /// The match conditions of the hook cannot be evaluated, and its failure policy is `Fail`.
     #[error("{cause}")]
     ConditionsFailed {
         /// The resource that the request names.
         resource: GroupResource,
         /// The name of the requested object; may be empty.
         name: String,
-        /// The reason why the conditions can not be evaluated.
+        /// The reason why the conditions cannot be evaluated.
         cause: String,
     },
 }

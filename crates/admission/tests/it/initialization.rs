@@ -229,7 +229,7 @@ fn initialized_objects_can_not_get_initializers() {
         assert_eq!(on_update(&new, &old).unwrap_err().to_string(), want);
         let errors = Initializers::from_object(&new)
             .validate_on_update(&Initializers::from_object(&old), 64);
-        assert_eq!(texts(&errors), [want], "a hook can not do it either");
+        assert_eq!(texts(&errors), [want], "a hook cannot do it either");
     }
     for new in [pod_with(json!({"pending": []})), pod_with(json!({})), pod_with(json!(null))] {
         assert_eq!(on_update(&new, &old), Ok(InitializersOnUpdate::NoInitializers));

@@ -23,7 +23,7 @@ const SUPERUSERS: &str = "system:masters";
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const EXPIRATION_SECONDS_MIN: i64 = 600;
 
-/// Conditions that can not be removed or changed once they are set.
+/// Conditions that cannot be removed or changed once they are set.
 const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
 /// Conditions that only approvers set.
 const APPROVAL: [&str; 2] = ["Approved", "Denied"];
@@ -142,12 +142,12 @@ pub fn forbidden_node_certificate_reason(tree: &Tree, node_name: &str) -> Option
     }
 }
 
-/// Empties the status, because a new request can not be approved yet.
+/// Empties the status, because a new request cannot be approved yet.
 pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({}));
 }
 
-/// Restores the fields that an update can not change. The spec is immutable. Approvers change conditions;
+/// Restores the fields that an update cannot change. The spec is immutable. Approvers change conditions;
 /// signers change the status except for the conditions of approvers.
 pub(super) fn prepare_update(new: &mut Tree, old: &Tree, subresource: Option<&str>) {
     restore_old_member(new, old, "spec");
@@ -246,7 +246,7 @@ pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
     }
 }
 
-/// Validates an update. The spec can not change, so it is not validated again; neither are unchanged
+/// Validates an update. The spec cannot change, so it is not validated again; neither are unchanged
 /// conditions and certificates.
 pub(super) fn validate_update(
     new: &Tree,

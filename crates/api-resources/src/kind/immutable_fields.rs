@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::semantic_equality::remove_empty_members;
 use crate::json_members::value_at_path;
 
-/// A field that updates can not change.
+/// A field that updates cannot change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ImmutableField {
     /// The path of the field.

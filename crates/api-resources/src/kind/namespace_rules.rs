@@ -51,7 +51,7 @@ fn set_finalizers(tree: &mut Tree, finalizers: Value) {
 }
 
 /// Sets the label `kubernetes.io/metadata.name`, which only the server sets. As long as the name is not generated, the
-/// label is removed, so that a client can not set it to the name of another namespace.
+/// label is removed, so that a client cannot set it to the name of another namespace.
 fn set_name_label(tree: &mut Tree) {
     let name = api_object::name(tree).to_owned();
     let metadata = metadata_mut(tree);

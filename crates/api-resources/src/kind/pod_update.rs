@@ -95,7 +95,7 @@ fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
     };
     let kept: HashSet<_> = list_member(new, "tolerations").iter().map(timeless).collect();
     if list_member(old, "tolerations").iter().any(|own| !kept.contains(&timeless(own))) {
-        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        let detail = "existing toleration cannot be modified except its tolerationSeconds";
         errors.push(FieldPath::root("spec").child("tolerations").forbidden(detail));
     }
 }

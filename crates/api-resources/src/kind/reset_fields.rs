@@ -1,4 +1,4 @@
-//! The fields that a write to one path of an object can not change.
+//! The fields that a write to one path of an object cannot change.
 //!
 //! A write to the main path keeps the status of kinds with a status subresource. A write to the
 //! status keeps everything else, except for metadata that Kubernetes lets it change, which differs

@@ -62,7 +62,7 @@ pub(super) fn prepare_create(tree: &mut Tree) {
 ///
 /// 1. `clusterIP` and `clusterIPs` are made consistent.
 /// 2. Members that the client omits are copied from the old state.
-/// 3. Members that the new type can not have are removed unless the client changed them.
+/// 3. Members that the new type cannot have are removed unless the client changed them.
 pub(super) fn prepare_update(new: &mut Tree, old: &Tree) {
     prepare(new);
     let old = value_at_path(old, &["spec"]);
@@ -234,7 +234,7 @@ fn validate_immutable_cluster_ips(spec: &Value, old: &Value, errors: &mut FieldE
     let addresses = list_member(spec, "clusterIPs");
     let all = || BadValue::Json(Value::from(addresses).to_string());
     if addresses.is_empty() {
-        errors.push(path.index(0).invalid(all(), "primary clusterIP can not be unset"));
+        errors.push(path.index(0).invalid(all(), "primary clusterIP cannot be unset"));
     }
     for (idx, (own, before)) in addresses.iter().zip(before).enumerate() {
         if own != before {

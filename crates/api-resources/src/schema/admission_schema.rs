@@ -44,7 +44,7 @@ const CLIENT_CONFIG: Field = Field::new(
 const FAILURE_POLICY: Field = Field::new(
     "failurePolicy",
     FieldType::Text,
-    "What happens to a request if the webhook can not be asked: Fail refuses it, Ignore goes on \
+    "What happens to a request if the webhook cannot be asked: Fail refuses it, Ignore goes on \
      without. Fail if not said.",
 );
 const MATCH_CONDITIONS: Field = Field::new(

@@ -96,7 +96,7 @@ static EXTERNAL_ADMISSION_HOOK: Schema = Schema::new(
         Field::new(
             "failurePolicy",
             FieldType::Text,
-            "What happens to a request if the hook can not be asked: Ignore goes on without, Fail \
+            "What happens to a request if the hook cannot be asked: Ignore goes on without, Fail \
              refuses it. Ignore if not said, and always at first; once it serves, it may be changed \
              to Fail.",
         ),

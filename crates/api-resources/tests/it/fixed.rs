@@ -101,7 +101,7 @@ fn the_spec_of_a_pod_is_fixed_but_for_a_few_members() {
         ),
         (
             tolerations("c", 5),
-            "spec.tolerations: Forbidden: existing toleration can not be modified except its \
+            "spec.tolerations: Forbidden: existing toleration cannot be modified except its \
              tolerationSeconds"
                 .to_owned(),
         ),

@@ -40,7 +40,7 @@ fn the_index_names_every_version() {
     assert!(registry.openapi().version_document("apis/nosuch/v1").is_none());
 }
 
-/// A kind without such an operation can not be created by kubectl. Kubernetes has none for a Binding, which schedulers create.
+/// A kind without such an operation cannot be created by kubectl. Kubernetes has none for a Binding, which schedulers create.
 #[test]
 fn every_kind_can_be_asked_about_patches() {
     let registry = with_widgets();

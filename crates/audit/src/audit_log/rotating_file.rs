@@ -104,7 +104,7 @@ impl RotatingFile {
     }
 
     /// Removes backups that are too old or too many. The next rotation tries again to remove a file that
-    /// can not be removed now.
+    /// cannot be removed now.
     fn remove_old_backups(&self, now: Timestamp) -> io::Result<()> {
         let (stem, extension) = split_extension(&self.path);
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -124,7 +124,7 @@ fn a_line_that_is_not_written_is_an_error() {
     // The device takes no bytes, like a disk that is full.
     let log = AuditLog::open_file(Path::new("/dev/full"), Rotation::default()).unwrap();
     let error = log.write(b"line\n", at(0)).unwrap_err();
-    assert_eq!(error.to_string(), "can not write to the audit log");
+    assert_eq!(error.to_string(), "cannot write to the audit log");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_log_that_can_not_be_is_named() {
     let error = AuditLog::open_file(directory.path(), Rotation::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("can not open audit log `{}`", directory.path().display())
+        format!("cannot open audit log `{}`", directory.path().display())
     );
 }
 
@@ -143,7 +143,7 @@ fn if_there_can_be_no_new_file_the_old_one_goes_on() {
     let path = directory.path().join("audit.log");
     let log = AuditLog::open_file(&path, rotation(1)).unwrap();
     log.write(b"one\n", at(0)).unwrap();
-    // The file is gone, so it can not be set aside; the open one still takes lines.
+    // The file is gone, so it cannot be set aside; the open one still takes lines.
     fs::remove_file(&path).unwrap();
     log.write(b"two\n", at(1)).unwrap();
 }

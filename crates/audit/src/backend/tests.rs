@@ -189,7 +189,7 @@ async fn batches_are_limited_in_number_and_bytes() {
     }
 }
 
-/// A line that can not be written does not take the lines after it along.
+/// A line that cannot be written does not take the lines after it along.
 #[tokio::test]
 async fn the_rest_of_a_batch_is_tried_after_a_lost_event() {
     let (sink, opener) = blocked_sink();

@@ -24,14 +24,14 @@ const RULE_FIELDS: &[&str] = &[
 ];
 const GROUP_FIELDS: &[&str] = &["group", "resources", "resourceNames"];
 
-/// A policy file can not be used.
+/// A policy file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// The file is longer than the limit.
     #[error("the policy is longer than {} bytes", document::DOCUMENT_BYTES_MAX)]
     TooLong,
     /// The file is neither YAML nor JSON.
-    #[error("the policy can not be read: {0}")]
+    #[error("the policy cannot be read: {0}")]
     Syntax(String),
     /// The file is not an audit policy.
     #[error(

@@ -165,7 +165,7 @@ fn refusal(text: &str) -> String {
 #[test]
 fn what_is_no_policy_is_refused() {
     let head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
-    assert!(refusal("a: b: c").starts_with("the policy can not be read: yaml: "));
+    assert!(refusal("a: b: c").starts_with("the policy cannot be read: yaml: "));
     assert!(refusal("").starts_with("not an audit policy: found kind `` of ``"));
     assert!(refusal("[]").starts_with("not an audit policy"));
     assert!(

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{BodySensitivity, REDACTED};
 
-/// The beginning of the message about a body that can not be decoded. The message ends with the first bytes of the
+/// The beginning of the message about a body that cannot be decoded. The message ends with the first bytes of the
 /// body, which may be secret.
 const UNRECOGNIZED: &str = "the object provided is unrecognized";
 
@@ -26,7 +26,7 @@ const NAMING_REASONS: [&str; 14] = [
     "Unauthorized",
 ];
 
-/// Redacts a Status: the quoted bytes of a body that can not be decoded, for every resource, and for a sensitive body
+/// Redacts a Status: the quoted bytes of a body that cannot be decoded, for every resource, and for a sensitive body
 /// all messages except for those that only name objects.
 pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -> Value {
     let mut status = status.clone();

@@ -149,13 +149,13 @@ fn client_certificates() {
 fn a_bad_certificate_is_refused_unless_a_token_is_good() {
     let bad = [CertificateDer::from(vec![1])];
     let refused = Ask { certificates: &bad, ..asking(options()) };
-    assert_eq!(refused.error(), "the certificate can not be parsed");
+    assert_eq!(refused.error(), "the certificate cannot be parsed");
     let lines = [("Authorization", "Bearer t1")];
     let saved = Ask { certificates: &bad, headers: &lines, ..asking(options()) };
     assert_eq!(saved.user().name, "u1");
     let lines = [("Authorization", "Bearer t8")];
     let both = Ask { certificates: &bad, headers: &lines, ..asking(options()) };
-    assert_eq!(both.error(), "[the certificate can not be parsed, invalid bearer token]");
+    assert_eq!(both.error(), "[the certificate cannot be parsed, invalid bearer token]");
 }
 
 #[test]

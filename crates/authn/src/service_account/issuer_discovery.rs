@@ -33,7 +33,7 @@ pub enum IssuerDiscoveryError {
     #[error("no key that verifies service account tokens is configured")]
     NoKey,
     /// A key has no form as a JSON Web Key.
-    #[error("a key can not be published: {0}")]
+    #[error("a key cannot be published: {0}")]
     Key(#[from] KeyError),
 }
 
@@ -42,7 +42,7 @@ impl IssuerDiscovery {
     /// name another place of the keys.
     ///
     /// # Errors
-    /// [`IssuerDiscoveryError`] if the issuer can not be discovered, or there is no key.
+    /// [`IssuerDiscoveryError`] if the issuer cannot be discovered, or there is no key.
     pub fn new(
         options: &ServiceAccountOptions,
         server_address: &str,

@@ -63,7 +63,7 @@ pub enum TokenRequestError {
         /// The account that the token is for.
         account: String,
     },
-    /// Tokens can not be bound to objects of this kind.
+    /// Tokens cannot be bound to objects of this kind.
     #[error("cannot bind token to object of type {group}/{version}, Kind={kind}")]
     UnsupportedBoundKind {
         /// The API group of the object.
@@ -76,7 +76,7 @@ pub enum TokenRequestError {
     /// It is unknown whether an object exists.
     #[error(transparent)]
     Lookup(#[from] ObjectLookupError),
-    /// The token can not be generated.
+    /// The token cannot be generated.
     #[error("failed to generate token: {0}")]
     Generation(String),
 }

@@ -69,7 +69,7 @@ fn users() -> Vec<Option<User>> {
     ]
 }
 
-/// Every target that the policies can distinguish, and some that they can not.
+/// Every target that the policies can distinguish, and some that they cannot.
 fn targets() -> Vec<Target<'static>> {
     let mut targets: Vec<_> = REQUEST_PATHS.iter().map(|path| Target::Path(path)).collect();
     for namespace in ["", "web", "other", "*"] {

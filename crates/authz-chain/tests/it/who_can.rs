@@ -239,7 +239,7 @@ fn nodes_are_listed_by_their_related_objects() {
     assert_eq!(who_can(members(), &services), "|system:masters,system:nodes|");
 }
 
-/// An authorizer that can not list subjects, with or without a note of its own.
+/// An authorizer that cannot list subjects, with or without a note of its own.
 struct UnlistableAuthorizer {
     subjects: Option<Subjects>,
 }

@@ -128,7 +128,7 @@ fn rules() -> NodeRules {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Attack L13: each verb has its own requirement, so create can not bypass a rule for update.
+    /// Attack L13: each verb has its own requirement, so create cannot bypass a rule for update.
     #[test]
     fn the_table_agrees_with_the_specification(
         gates in gates(),

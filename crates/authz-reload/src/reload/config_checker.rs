@@ -91,7 +91,7 @@ impl ConfigChecker {
         &self.options
     }
 
-    /// Watches the current paths. The reloader polls paths that can not be watched, and tries to watch them again at
+    /// Watches the current paths. The reloader polls paths that cannot be watched, and tries to watch them again at
     /// each poll.
     pub(super) async fn renew_watch(&self, old: PathWatch) -> PathWatch {
         let paths = self.reloader_state.load().watched_files();
@@ -113,7 +113,7 @@ impl ConfigChecker {
     /// Checks the files once.
     ///
     /// 1. Inspect the files on a blocking thread. If they define the configuration in effect, the check ends. If they
-    ///    can not be read or used, the reload fails.
+    ///    cannot be read or used, the reload fails.
     /// 2. Unless `--authorization-config-reload-health-check` is false, send one SubjectAccessReview to each new
     ///    or changed webhook. If one does not answer with a review, the reload fails and the next check tries
     ///    again. If a file changes meanwhile, the check starts again.
@@ -230,7 +230,7 @@ impl ConfigChecker {
         CheckResult::Failed(message)
     }
 
-    /// Rejects valid files whose generation can not take effect now.
+    /// Rejects valid files whose generation cannot take effect now.
     fn reject_until_next_check(&mut self, generation: &Generation, message: &str) -> CheckResult {
         self.reject_files(RejectedFiles {
             hash: generation.hash.clone().unwrap_or_default(),
@@ -241,7 +241,7 @@ impl ConfigChecker {
         })
     }
 
-    /// Reports that the configuration file can not be read. The last rejected files stay known.
+    /// Reports that the configuration file cannot be read. The last rejected files stay known.
     fn report_unreadable_file(&mut self, message: &str) -> CheckResult {
         self.record_reload_failure(message);
         if self.last_read_error.as_deref() != Some(message) {

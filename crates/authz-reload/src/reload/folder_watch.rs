@@ -126,7 +126,7 @@ impl FolderWatch {
 /// Returns a watch of exactly these paths: the old one if it still covers them, otherwise a new one. The system does
 /// not report changes of a folder from before its watch, so each new folder counts as a change.
 ///
-/// The error is about a folder that can not be watched. The watch covers the other folders even then.
+/// The error is about a folder that cannot be watched. The watch covers the other folders even then.
 pub(super) fn renew_watch(
     old: Option<FolderWatch>,
     watched_paths: WatchedPaths,

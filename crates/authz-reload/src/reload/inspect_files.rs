@@ -28,14 +28,14 @@ pub(super) struct CurrentConfig<'a> {
 
 /// The result of an inspection.
 pub(super) enum InspectionResult {
-    /// The configuration file can not be read.
+    /// The configuration file cannot be read.
     Unreadable(ReadError),
     /// The files define the configuration in effect.
     Unchanged {
         /// The hash of the configuration file.
         hash: String,
     },
-    /// The files can not be used.
+    /// The files cannot be used.
     Rejected(RejectedFiles),
     /// The files define another configuration, which is built.
     Built(Box<Generation>),

@@ -10,7 +10,7 @@ use authz_reload::{
 };
 use authz_webhook::{FailurePolicy, ReviewVersion, WebhookSettings};
 
-const EXCLUDED: &str = "--authorization-config can not be specified when --authorization-mode or \
+const EXCLUDED: &str = "--authorization-config cannot be specified when --authorization-mode or \
     --authorization-webhook-* flags are defined";
 const ABAC: &str = "authorization-mode ABAC's authorization policy file not passed";
 const WEBHOOK: &str = "authorization-mode Webhook's authorization config file not passed";

@@ -229,7 +229,7 @@ async fn a_generation_that_can_not_be_published_is_a_failed_reload() {
     stage.refuse_to_publish(true);
     for _ in 0..2 {
         let message = failed(reloader.check_files_now().await);
-        assert_eq!(message, "the authorizers can not be replaced: no room");
+        assert_eq!(message, "the authorizers cannot be replaced: no room");
         let observed = stage.observed();
         assert_eq!((observed.failures(), observed.successes()), (1, 0));
         assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));

@@ -135,7 +135,7 @@ fn label_selectors() {
     let labelled = Attributes { target: Target::Resource(target), ..resource(&user) };
     assert_eq!(evaluate(&[expression], &labelled), MatchResult::Matched);
     assert_eq!(evaluate(&[expression], &path(&user)), excluded(false));
-    // A review can not express `n>1`.
+    // A review cannot express `n>1`.
     let count = "request.resourceAttributes.labelSelector.requirements.size() == 1";
     assert_eq!(evaluate(&[count], &labelled), MatchResult::Matched);
     // No condition of this list uses the selector, so it is not built.

@@ -166,7 +166,7 @@ pub(crate) fn declare_includes(functions: &mut FunctionRegistry) {
     );
 }
 
-/// Reports whether a list is sorted. Elements that can not be compared, such as NaN, count as sorted.
+/// Reports whether a list is sorted. Elements that cannot be compared, such as NaN, count as sorted.
 fn list_is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut previous: Option<Value<'a>> = None;

@@ -84,7 +84,7 @@ fn index_out_of_range_message(index: usize) -> String {
     format!("index {index} out of range")
 }
 
-/// The reason why a value can not be formatted.
+/// The reason why a value cannot be formatted.
 enum FormatError {
     /// The clause does not accept the type of the value.
     Value(String),

@@ -38,7 +38,7 @@ const NO_OFFSET: u32 = u32::MAX;
 /// cel-go's message for a field without a valid name.
 const MISSING_FIELD_NAME: &str = "unsupported ident kind";
 
-/// Words that can not be identifiers.
+/// Words that cannot be identifiers.
 const RESERVED_WORDS: [&str; 17] = [
     "as",
     "break",

@@ -28,7 +28,7 @@ pub(super) enum MacroExpansion {
     },
 }
 
-/// The reason why a macro call can not be expanded.
+/// The reason why a macro call cannot be expanded.
 enum ExpansionError {
     Abort(ParseAborted),
     Misuse { node: NodeId, message: String },

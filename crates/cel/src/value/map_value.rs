@@ -180,7 +180,7 @@ impl<'a> OwnedMap<'a> {
     }
 
     /// Adds an entry. Returns false and changes nothing if the map has the key already or if the
-    /// value can not be a key.
+    /// value cannot be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> bool {
         let Some(k) = MapKey::key_from_value(&key) else { return false };
         if self.index.contains_key(&k) {
@@ -191,7 +191,7 @@ impl<'a> OwnedMap<'a> {
         true
     }
 
-    /// Adds an entry, or replaces the value of the entry that has this key. If the value can not be
+    /// Adds an entry, or replaces the value of the entry that has this key. If the value cannot be
     /// a key, the entry is part of the size and of iterations, but no lookup finds it.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
         let Some(k) = MapKey::key_from_value(&key) else {

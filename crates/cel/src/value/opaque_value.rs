@@ -107,7 +107,7 @@ impl OpaqueValue {
     }
 }
 
-/// Compares with [`OpaqueValue::equals`]. Values that can not be compared are unequal.
+/// Compares with [`OpaqueValue::equals`]. Values that cannot be compared are unequal.
 impl PartialEq for OpaqueValue {
     fn eq(&self, other: &Self) -> bool {
         self.equals(other) == Some(true)

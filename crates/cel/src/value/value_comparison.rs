@@ -14,7 +14,7 @@ const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 pub(crate) enum EqualityResult {
     Equal,
     Unequal,
-    /// The value on the left can not be compared with the other value, so `==` is an error. Inside
+    /// The value on the left cannot be compared with the other value, so `==` is an error. Inside
     /// lists and maps this counts as equal, as in Kubernetes; everywhere else it counts as unequal.
     Incomparable,
 }
@@ -27,7 +27,7 @@ impl From<bool> for EqualityResult {
 
 impl<'a> Value<'a> {
     /// `self == other` as the language defines it: numbers compare across their types, all other
-    /// types are unequal to each other, and NaN is unequal to itself. Values that can not be
+    /// types are unequal to each other, and NaN is unequal to itself. Values that cannot be
     /// compared count as unequal, and so do values whose comparison takes more than a million
     /// steps.
     pub fn equals(&self, other: &Value<'a>) -> bool {

@@ -173,7 +173,7 @@ mod tests {
                 "{flag}"
             );
             let both = planned(&["--authorization-config=f", flag]);
-            assert!(both.starts_with("--authorization-config can not be specified"), "{both}");
+            assert!(both.starts_with("--authorization-config cannot be specified"), "{both}");
         }
         assert_eq!(planned(&["--authorization-config=f", "--authorization-policy-file=p"]), "f");
     }

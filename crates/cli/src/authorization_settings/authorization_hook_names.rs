@@ -44,7 +44,7 @@ pub(crate) enum AuthorizationHookNames {
     DefaultName,
     /// The names in the hook configuration, in order.
     FromFile(Vec<String>),
-    /// The file can not be read on this machine.
+    /// The file cannot be read on this machine.
     Unreadable(ReadError),
 }
 

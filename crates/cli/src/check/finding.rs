@@ -14,7 +14,7 @@ pub(super) struct CheckedFile {
 
 #[derive(Debug)]
 pub(super) enum CheckOutcome {
-    /// The input can not be read.
+    /// The input cannot be read.
     Unreadable {
         message: String,
     },

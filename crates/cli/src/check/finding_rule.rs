@@ -33,7 +33,7 @@ impl Severity {
     }
 }
 
-/// The rule id of a finding about a file that can not be read. No rule applies, because nothing in the file
+/// The rule id of a finding about a file that cannot be read. No rule applies, because nothing in the file
 /// was checked.
 pub(super) const UNREADABLE_RULE_ID: &str = "Unreadable";
 
@@ -41,7 +41,7 @@ impl FindingRule {
     pub(super) fn rule_for_fault(fault: &Fault) -> Self {
         let (summary, help) = match fault {
             Fault::Decode { .. } => (
-                "The file can not be decoded.",
+                "The file cannot be decoded.",
                 "Correct the syntax, the name of the field or the type of the value. The decoder is \
                  strict: unknown and duplicate fields are refused.",
             ),
@@ -92,7 +92,7 @@ fn admission_warning_summary_and_advice(cause: WarningKind) -> (&'static str, &'
             "Remove the narrower resource. kube-apiserver refuses the rule if the wider resource comes first.",
         ),
         WarningKind::UnusableCaBundle => (
-            "A CA bundle can not be read.",
+            "A CA bundle cannot be read.",
             "Set caBundle to the base64 of PEM certificates. The server accepts the current value, but \
              every call of the webhook fails.",
         ),

@@ -29,10 +29,10 @@ const MESSAGE_CHARS_MAX: usize = 2000;
 /// Maximum number of authorizers in a summary.
 const NAMES_MAX: usize = 20;
 
-/// Writes findings and a summary to `out`, and the files that can not be read to `err`.
+/// Writes findings and a summary to `out`, and the files that cannot be read to `err`.
 ///
 /// # Errors
-/// Fails if one of the two can not be written.
+/// Fails if one of the two cannot be written.
 pub(super) fn write_human_report(
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -61,7 +61,7 @@ pub(super) fn write_human_report(
 /// Writes the errors of a file that another command reads, in the form of `check`.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(crate) fn write_file_errors(
     out: &mut dyn Write,
     name: &str,

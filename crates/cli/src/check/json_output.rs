@@ -14,7 +14,7 @@
 //!
 //! There is one object however many files there are; each finding names its file. Lines and
 //! columns count from 1, columns in characters, and the end is the position after the last character.
-//! All are null for a file that can not be read. `issues` has one entry for each error inside an
+//! All are null for a file that cannot be read. `issues` has one entry for each error inside an
 //! expression, with its position in the file and in the expression. `message` of a file is the error text
 //! of kube-apiserver for the whole file; manifests have none. A file without Kubernetes objects has a `note`. Later versions may add fields; these stay.
 
@@ -31,7 +31,7 @@ use crate::output_helpers::write_pretty_json;
 /// Writes the report as one JSON object.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(super) fn write_json_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
     write_pretty_json(out, &build_json_report(checked))
 }

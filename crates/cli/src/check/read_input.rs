@@ -16,7 +16,7 @@ pub(super) enum CheckInput {
     Stdin {
         name: String,
     },
-    /// A directory whose files can not be listed, or that contains no manifest.
+    /// A directory whose files cannot be listed, or that contains no manifest.
     UnreadableDirectory {
         name: String,
         message: String,

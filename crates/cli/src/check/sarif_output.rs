@@ -19,7 +19,7 @@ const RESULTS_MAX: usize = 5000;
 /// Writes the findings as a SARIF log.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(super) fn write_sarif_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
     write_pretty_json(out, &build_sarif_log(checked))
 }

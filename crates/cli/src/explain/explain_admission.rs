@@ -100,7 +100,7 @@ impl From<OperationArgument> for Operation {
 /// Explains the admission of each object.
 ///
 /// # Errors
-/// Fails if an explanation can not be written.
+/// Fails if an explanation cannot be written.
 pub(super) fn run(
     args: &Args,
     stdin: &mut dyn Read,

@@ -42,7 +42,7 @@ fn is_unused_default_binding(event: &TraceEvent) -> bool {
 /// Writes the decision, the tree of events, the reason and the hints.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(super) fn write_human_explanation(
     out: &mut dyn Write,
     explanation: &ExplainedDecision<'_>,

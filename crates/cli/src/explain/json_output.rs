@@ -11,7 +11,7 @@ use super::ExplainedDecision;
 /// SubjectAccessExplanation.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(super) fn write_json_explanation(
     out: &mut dyn Write,
     explanation: &ExplainedDecision<'_>,

@@ -45,7 +45,7 @@ impl<R: Read> BoundedLines<R> {
     /// Reads the next line; `None` at the end.
     ///
     /// # Errors
-    /// Fails if the stream can not be read.
+    /// Fails if the stream cannot be read.
     pub(super) fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
         self.line_buffer.clear();
         // One byte more than the maximum, and the line feed.

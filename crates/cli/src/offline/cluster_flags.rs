@@ -121,7 +121,7 @@ impl ClusterConnectionFlags {
     /// 3. A command without files uses a cluster if a kubeconfig exists or if it runs in a pod.
     ///
     /// # Errors
-    /// A kubeconfig can not be used, or there is none where a flag asks for a cluster.
+    /// A kubeconfig cannot be used, or there is none where a flag asks for a cluster.
     pub(crate) fn find_cluster_connection(
         &self,
         has_files: bool,

@@ -106,14 +106,14 @@ impl<T: Send> ClusterState<T> {
     ///
     /// 1. The first list gives the revision; the others are read at exactly this revision.
     /// 2. If the server has dropped the revision, all lists begin again.
-    /// 3. If the server can not read at a revision, the lists are read at the newest one, and a remark says so.
+    /// 3. If the server cannot read at a revision, the lists are read at the newest one, and a remark says so.
     /// 4. If the user may not list a resource, a remark names the rule that would complete the answer. Roles and bindings
     ///    are then read in the namespace of the question alone.
     ///
-    /// `convert_object` decodes each object; it counts as one that can not be decoded if the result is `None`.
+    /// `convert_object` decodes each object; it counts as one that cannot be decoded if the result is `None`.
     ///
     /// # Errors
-    /// The cluster can not be reached, or refuses the credentials.
+    /// The cluster cannot be reached, or refuses the credentials.
     pub(crate) async fn read(
         connection: ClusterConnection,
         namespace: Option<&str>,
@@ -200,7 +200,7 @@ fn cluster_load_failure(error: ClusterError) -> LoadFailure {
         ClusterError::Connection(cause) => LoadFailure::from_message(format_args!(
             "the kubeconfig describes no usable connection: {cause}"
         )),
-        error => LoadFailure::from_message(format_args!("the cluster can not be read: {error}")),
+        error => LoadFailure::from_message(format_args!("the cluster cannot be read: {error}")),
     }
 }
 
@@ -221,7 +221,7 @@ enum ListResult<T> {
     RevisionGone,
     /// The user may not list the resource.
     Forbidden,
-    /// The server can not list at a given revision.
+    /// The server cannot list at a given revision.
     NoExactRevision,
 }
 
@@ -296,7 +296,7 @@ impl<T: Send> ClusterObjectReader<'_, T> {
     }
 
     fn note_revisions(&mut self) {
-        let note = "note: the cluster can not be read at one revision, so objects that changed meanwhile may be missing";
+        let note = "note: the cluster cannot be read at one revision, so objects that changed meanwhile may be missing";
         self.cluster_remarks.push(note.to_owned());
     }
 
@@ -353,7 +353,7 @@ impl<T: Send> ClusterObjectReader<'_, T> {
         let n_undecodable = n_undecodable.into_inner();
         if n_undecodable > 0 {
             self.is_policy_partial = true;
-            let warning = "objects can not be decoded and are left out";
+            let warning = "objects cannot be decoded and are left out";
             self.cluster_remarks.push(format!("warning: {path}: {n_undecodable} {warning}"));
         }
         match listed {

@@ -14,7 +14,7 @@ use crate::file_arguments::read_file_up_to;
 
 pub(crate) use crate::check::replace_control_characters;
 
-/// Why a command can not load its input.
+/// Why a command cannot load its input.
 #[derive(Debug)]
 pub(crate) enum LoadFailure {
     /// The flags contradict each other.
@@ -26,7 +26,7 @@ pub(crate) enum LoadFailure {
 /// A problem with one file.
 #[derive(Debug)]
 pub(crate) enum FileProblem {
-    /// The file can not be read.
+    /// The file cannot be read.
     Unreadable(String),
     /// The file has errors.
     Invalid { name: String, text: String, errors: Vec<Diagnostic> },
@@ -76,7 +76,7 @@ impl From<BuildError> for LoadFailure {
 /// Writes notes and warnings, one per line.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if they cannot be written.
 pub(crate) fn print_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
     remarks.iter().try_for_each(|remark| writeln!(err, "{}", replace_control_characters(remark)))
 }
@@ -84,7 +84,7 @@ pub(crate) fn print_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Resu
 /// Writes the disagreements between answers and a cluster, and returns the exit of the command.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if they cannot be written.
 pub(crate) fn write_cluster_disagreements(
     err: &mut dyn Write,
     disagreements: &[String],
@@ -130,7 +130,7 @@ impl LoadFailure {
     /// Prints all errors; errors in files look as in `portcullis check`.
     ///
     /// # Errors
-    /// Fails if it can not be written.
+    /// Fails if it cannot be written.
     pub(crate) fn print_errors(self, err: &mut dyn Write, colour: bool) -> io::Result<Exit> {
         match self {
             Self::Usage(messages) => {

@@ -85,7 +85,7 @@ pub(crate) struct PolicyListingFlags {
 }
 
 impl PolicyListingFlags {
-    /// Loads the authorizer that the listing asks. It calls no webhook, because a webhook can not list what it allows.
+    /// Loads the authorizer that the listing asks. It calls no webhook, because a webhook cannot list what it allows.
     ///
     /// # Errors
     /// The same as [`OfflineAuthorizer::load_from_flags`].

@@ -82,7 +82,7 @@ impl<'f> LoadedQuestions<'f> {
     /// errors and returns the exit of the command in place of the questions.
     ///
     /// # Errors
-    /// Fails if `err` can not be written.
+    /// Fails if `err` cannot be written.
     pub(crate) fn load_and_print_remarks(
         flags: &AnswerFlags,
         files: &'f [PathBuf],
@@ -122,7 +122,7 @@ impl<'f> QuestionSource<'f> {
             && policy.object_input_paths().iter().any(|path| path.is_stdin())
         {
             return Err(usage(
-                "questions and objects can not both come from standard input: name a FILE of \
+                "questions and objects cannot both come from standard input: name a FILE of \
                  questions or ask one question",
             ));
         }
@@ -160,7 +160,7 @@ impl<'f> QuestionSource<'f> {
     /// it stops without an error.
     ///
     /// # Errors
-    /// Fails if an answer can not be written.
+    /// Fails if an answer cannot be written.
     pub(crate) fn answer_questions(
         &self,
         stdin: &mut dyn Read,

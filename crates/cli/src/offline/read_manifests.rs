@@ -63,7 +63,7 @@ fn defines_resource_names(api_version: &str, kind: &str) -> bool {
 /// Reads all objects below the paths. `namespace` is that of objects that have none.
 ///
 /// # Errors
-/// Every file that can not be read and every error, in the order of the paths.
+/// Every file that cannot be read and every error, in the order of the paths.
 pub(crate) fn read_manifests(
     paths: &[InputPath<'_>],
     stdin: &mut dyn Read,

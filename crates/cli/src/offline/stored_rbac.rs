@@ -21,7 +21,7 @@ impl StoredRbac {
     /// Reads the cluster that the flags name; `None` if the command works with files alone.
     ///
     /// # Errors
-    /// A kubeconfig can not be used, or the cluster can not be read.
+    /// A kubeconfig cannot be used, or the cluster cannot be read.
     pub(crate) fn read(
         flags: &ClusterConnectionFlags,
         has_files: bool,

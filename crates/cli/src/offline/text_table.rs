@@ -39,7 +39,7 @@ impl TextTable {
     /// Writes heading and rows, with each column as wide as its cells need.
     ///
     /// # Errors
-    /// Fails if the table can not be written.
+    /// Fails if the table cannot be written.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut widths: Vec<usize> =
             self.column_headings.iter().map(|cell| cell.chars().count()).collect();

@@ -147,7 +147,7 @@ impl Authorizer for WebhookStandIn {
         Rules::unlistable_rules("webhook authorizer does not support user rule resolution")
     }
 
-    /// The subjects that match conditions exclude can not be listed, so an assumed answer applies only
+    /// The subjects that match conditions exclude cannot be listed, so an assumed answer applies only
     /// to a webhook without conditions.
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
         let is_always_asked = self.match_conditions.as_slice().is_empty();

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Writes a value in block style. It quotes a string unless YAML can only read it as a string.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(crate) fn write_yaml(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     let mut text = String::new();
     match value {

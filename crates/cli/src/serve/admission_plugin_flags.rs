@@ -15,7 +15,7 @@ pub(crate) struct AdmissionPluginFlags {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
 
-    /// Admission plugins to disable. NamespaceLifecycle can not be disabled. Without
+    /// Admission plugins to disable. NamespaceLifecycle cannot be disabled. Without
     /// NodeRestriction a node can read every secret. Without OwnerReferencesPermissionEnforcement
     /// users can delete objects of others through owner references
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -26,7 +26,7 @@ impl AdmissionPluginFlags {
     /// The plugins that the flags choose.
     ///
     /// # Errors
-    /// A name is unknown, a plugin is in both flags, or a plugin can not be disabled.
+    /// A name is unknown, a plugin is in both flags, or a plugin cannot be disabled.
     pub(super) fn to_admission_plugins(&self) -> Result<AdmissionPlugins, LoadFailure> {
         let (enabled, disabled) = (&self.enable_admission_plugins, &self.disable_admission_plugins);
         AdmissionPlugins::from_plugin_flags(enabled, disabled)
@@ -77,7 +77,7 @@ mod tests {
                 "\"PodSecurity\" is unknown; this server has",
             ),
             ("--disable-admission-plugins=Priority", "\"Priority\" is unknown; this server has"),
-            ("--disable-admission-plugins=NamespaceLifecycle", "can not be disabled: "),
+            ("--disable-admission-plugins=NamespaceLifecycle", "cannot be disabled: "),
         ] {
             let LoadFailure::Usage(faults) = plugins(&[flag]).unwrap_err() else {
                 panic!("{flag}: not a fault of the flags");

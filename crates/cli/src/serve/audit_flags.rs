@@ -165,9 +165,9 @@ pub(crate) struct AuditFlags {
 pub(crate) enum AuditModeFlag {
     /// Requests do not wait
     Batch,
-    /// Responses wait; if an event can not be written, it is dropped and counted
+    /// Responses wait; if an event cannot be written, it is dropped and counted
     Blocking,
-    /// Responses wait; if the first event of a request can not be written, the request gets 500
+    /// Responses wait; if the first event of a request cannot be written, the request gets 500
     BlockingStrict,
 }
 

@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Builds the auditor; `None` if no audit policy is given.
 ///
 /// # Errors
-/// The policy or the kubeconfig is invalid, the log can not be written, or the flags contradict each other.
+/// The policy or the kubeconfig is invalid, the log cannot be written, or the flags contradict each other.
 pub(super) fn build_auditor(
     flags: &AuditFlags,
     connect_timeout: Duration,

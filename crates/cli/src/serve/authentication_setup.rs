@@ -75,7 +75,7 @@ pub(super) fn build_authentication_options(
 /// Builds the issuer that signs service account tokens.
 ///
 /// # Errors
-/// The key can not be used.
+/// The key cannot be used.
 pub(super) fn build_token_issuer(
     flags: &AuthenticationFlags,
     pki: &PkiFiles,

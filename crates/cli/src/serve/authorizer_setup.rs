@@ -212,7 +212,7 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
                 None => file.display().to_string(),
             };
             log.error(
-                "the authorization configuration can not be reloaded; the old one stays in effect",
+                "the authorization configuration cannot be reloaded; the old one stays in effect",
                 &[("at", &position), ("why", message)],
             );
         }
@@ -227,7 +227,7 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
             );
         }
         ReloadNotice::Unwatched { message } => log.warn(
-            "files of the authorization configuration can not be watched; the server polls them",
+            "files of the authorization configuration cannot be watched; the server polls them",
             &[("why", message)],
         ),
     }

@@ -59,7 +59,7 @@ impl DataDirectory {
                 reject_symlink(&store_path)?;
                 created.create_directory(&store_path)?;
                 Some(created.lock(&store_path).with_context(|| {
-                    format!("can not open the store in `{}`", store_path.display())
+                    format!("cannot open the store in `{}`", store_path.display())
                 })?)
             }
         };
@@ -71,8 +71,7 @@ impl DataDirectory {
                 Ok(contents) => Some(contents),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => {
-                    return Err(error)
-                        .with_context(|| format!("can not read `{}`", file.display()));
+                    return Err(error).with_context(|| format!("cannot read `{}`", file.display()));
                 }
             };
             original_contents.push((file, before));
@@ -154,7 +153,7 @@ impl CreatedPaths {
         let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         self.0.splice(0..0, missing);
         let created = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path);
-        created.with_context(|| format!("can not create directory `{}`", path.display()))
+        created.with_context(|| format!("cannot create directory `{}`", path.display()))
     }
 
     fn lock(&mut self, path: &Path) -> anyhow::Result<LockedDirectory> {

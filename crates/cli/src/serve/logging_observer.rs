@@ -102,10 +102,10 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
         self.webhook_metrics.on_condition_error(error, policy);
         let message = match policy {
             FailurePolicy::NoOpinion => {
-                "authorization webhook skipped: a match condition can not be evaluated"
+                "authorization webhook skipped: a match condition cannot be evaluated"
             }
             FailurePolicy::Deny => {
-                "authorization webhook denies: a match condition can not be evaluated"
+                "authorization webhook denies: a match condition cannot be evaluated"
             }
         };
         let mut lines = self.match_error_rate_limit.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ pub(super) fn choose_store_kind(flags: &StoreFlags) -> anyhow::Result<StoreKind>
 /// Opens the embedded store in a locked directory. Returns it with its name for messages.
 ///
 /// # Errors
-/// The files of the store can not be read.
+/// The files of the store cannot be read.
 pub(super) fn open_embedded_store(
     flags: &StoreFlags,
     directory: LockedDirectory,
@@ -44,7 +44,7 @@ pub(super) fn open_embedded_store(
         ..Options::default()
     };
     let store = EmbeddedStore::open_locked(directory, options)
-        .with_context(|| format!("can not open the store in `{store_name}`"))?;
+        .with_context(|| format!("cannot open the store in `{store_name}`"))?;
     Ok((store, store_name))
 }
 
@@ -71,8 +71,8 @@ pub(super) async fn open_etcd_store(flags: &StoreFlags) -> anyhow::Result<(EtcdS
     };
     let store_name = format!("etcd {}", flags.etcd_servers.join(","));
     let store =
-        EtcdStore::open(options).await.with_context(|| format!("can not use {store_name}"))?;
-    store.check_prefix_unused().await.with_context(|| format!("can not use {store_name}"))?;
-    store.check_format().await.with_context(|| format!("can not use {store_name}"))?;
+        EtcdStore::open(options).await.with_context(|| format!("cannot use {store_name}"))?;
+    store.check_prefix_unused().await.with_context(|| format!("cannot use {store_name}"))?;
+    store.check_format().await.with_context(|| format!("cannot use {store_name}"))?;
     Ok((store, store_name))
 }

@@ -14,7 +14,7 @@ const RESPONSE_BYTES_CEILING: u64 = 1 << 30;
 pub(super) enum FlagValueError {
     #[error(transparent)]
     Duration(#[from] go_compat::DurationError),
-    #[error("a duration can not be negative")]
+    #[error("a duration cannot be negative")]
     NegativeDuration,
     #[error("must be longer than 0")]
     ZeroDuration,

@@ -88,7 +88,7 @@ pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> 
 /// when its files change.
 ///
 /// # Errors
-/// The certificate or its key can not be used, or the address can not be bound.
+/// The certificate or its key cannot be used, or the address cannot be bound.
 pub(super) fn bind_listener(
     address: SocketAddr,
     pki: &PkiFiles,
@@ -99,7 +99,7 @@ pub(super) fn bind_listener(
     let listener = Listener::bind(address, tls)?;
     tokio::spawn(certificate.reload_periodically(RELOAD_INTERVAL, move |result| match result {
         Ok(()) => log.notice("serving certificate reloaded", &[]),
-        Err(error) => log.error("can not reload the serving certificate", &[("why", error)]),
+        Err(error) => log.error("cannot reload the serving certificate", &[("why", error)]),
     }));
     Ok(listener)
 }
@@ -121,11 +121,10 @@ pub(super) async fn renew_certificates_forever(
                 }
             }
             Ok((_, Err(error))) => {
-                log.error("can not renew the kubeconfig", &[("why", &error)]);
+                log.error("cannot renew the kubeconfig", &[("why", &error)]);
             }
             Err(error) => {
-                let message =
-                    "can not renew a certificate; clients will refuse it after it expires";
+                let message = "cannot renew a certificate; clients will refuse it after it expires";
                 log.error(message, &[("why", error)]);
             }
         }

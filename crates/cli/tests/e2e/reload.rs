@@ -1,7 +1,7 @@
 //! The authorization configuration changes again and again while clients ask: no request is dropped,
 //! and every decision comes from one configuration that was in force at that time.
 //!
-//! Each configuration bears its number in the match conditions of its two webhooks, which can not
+//! Each configuration bears its number in the match conditions of its two webhooks, which cannot
 //! be evaluated for what is asked, so that every answer names the configuration it comes from, twice.
 //!
 //! `cargo xtask reload --changes N` runs this for longer.
@@ -125,7 +125,7 @@ fn configuration(number: usize, kubeconfig: &Path) -> String {
     .to_string()
 }
 
-/// Changes the file: half of the changes can not be loaded, and half of each are torn.
+/// Changes the file: half of the changes cannot be loaded, and half of each are torn.
 async fn change(file: &PathBuf, kubeconfig: &Path, n_changes: usize, written: &mut Vec<Written>) {
     for number in 1..=n_changes {
         let text = configuration(number, kubeconfig);

@@ -241,7 +241,7 @@ fn spawn(data: &Path, place: &Place, flags: &[&str], allowance: Allowance) -> Ch
 }
 
 /// The line of a stream that says where the server serves; nothing if it never does. The rest is read as
-/// well: a server that can not write there would fail for a reason of ours.
+/// well: a server that cannot write there would fail for a reason of ours.
 fn banner(stdout: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -115,7 +115,7 @@ impl Place {
         self.n_reloads.set(number + 1);
         std::fs::write(&path, format!("{text}\n# {case}, {number}\n")).unwrap();
         let place = format!("at={}", path.display());
-        server.logs(&["can not be reloaded; the old one stays", &place]);
+        server.logs(&["cannot be reloaded; the old one stays", &place]);
     }
 
     /// Starts a server with the file that was checked last, and returns its error.
@@ -125,7 +125,7 @@ impl Place {
         refused_at_start(&["--authorization-config", file.to_str().unwrap()], 3)
     }
 
-    /// Asserts that the file can not be decoded, that the message of the server begins with the words of a
+    /// Asserts that the file cannot be decoded, that the message of the server begins with the words of a
     /// decode error, and that both it and the report for people contain `part`.
     fn undecodable(&self, case: &str, text: &str, part: &str) {
         let text = self.filled(text);

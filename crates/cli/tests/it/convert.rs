@@ -32,7 +32,7 @@ fn differences_are_printed_to_standard_error() {
         ),
         (&["convert", "--authorization-mode=AlwaysAllow"], "add --anonymous-auth=false"),
         (&[&WEBHOOK[..], &["--authorization-webhook-cache-authorized-ttl=0"]].concat(), "TTL"),
-        (&WEBHOOK, "can not be read (open /etc/portcullis/guard.kubeconfig: no such file"),
+        (&WEBHOOK, "cannot be read (open /etc/portcullis/guard.kubeconfig: no such file"),
     ] {
         let found = run(flags);
         assert_eq!(found.code, 0, "{flags:?}: {}", found.stderr);
@@ -65,7 +65,7 @@ fn the_file_may_be_written_at_once() {
     assert!(text.contains(&want), "{text}");
     let found = run(&["convert", "--output-file", "/nowhere/at/all.yaml"]);
     assert_eq!((found.code, found.stdout.as_str()), (3, ""));
-    assert!(found.stderr.starts_with("error: can not write `/nowhere/at/all.yaml`: "));
+    assert!(found.stderr.starts_with("error: cannot write `/nowhere/at/all.yaml`: "));
 }
 
 /// Cases of the self-hosting proposal: several hooks in one file become several authorizers.

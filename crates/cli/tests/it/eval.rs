@@ -156,8 +156,8 @@ fn questions_by_flags_are_complete_or_refused() {
         ("--as ana --verb get --resource pods/", "something is missing after the last"),
         ("offline/questions.jsonl --as ana --verb get --path /x", "cannot be used with"),
         ("- -", "standard input can be read once"),
-        ("--objects -", "can not both come from standard input"),
-        ("- --objects -", "can not both come from standard input"),
+        ("--objects -", "cannot both come from standard input"),
+        ("- --objects -", "cannot both come from standard input"),
     ] {
         let found = ask(question, &[]);
         assert_eq!((found.code, found.stdout.as_str()), (2, ""), "{question}");

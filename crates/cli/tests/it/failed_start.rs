@@ -66,7 +66,7 @@ fn a_start_that_fails_leaves_nothing_behind() {
         file("policy", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n");
     let cases: [(&str, Vec<&str>, &str); 8] = [
         ("port", vec!["--secure-port", &port], "the address is in use"),
-        ("tokens", vec!["--token-auth-file=/nowhere"], "can not read `/nowhere`"),
+        ("tokens", vec!["--token-auth-file=/nowhere"], "cannot read `/nowhere`"),
         ("authorities", vec!["--client-ca-file", &bad], "holds no certificate"),
         ("signing key", vec!["--service-account-signing-key-file", &bad], "can sign tokens"),
         ("certificate", vec!["--tls-cert-file", &bad, "--tls-private-key-file", &bad], "bad"),
@@ -80,7 +80,7 @@ fn a_start_that_fails_leaves_nothing_behind() {
                 audit_log.to_str().unwrap(),
                 "--token-auth-file=/nowhere",
             ],
-            "can not read `/nowhere`",
+            "cannot read `/nowhere`",
         ),
         ("flags", vec!["--store=etcd"], "--store etcd needs --etcd-servers"),
     ];

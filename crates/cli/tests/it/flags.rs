@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::guard::{Guard, allow, in_either_version};
 use crate::program::{Run, command, finish, run, run_with_stdin};
 
-const EXCLUSIVE: &str = "error: --authorization-config can not be specified when \
+const EXCLUSIVE: &str = "error: --authorization-config cannot be specified when \
     --authorization-mode or --authorization-webhook-* flags are defined\n";
 
 const QUESTION: &str = r#"{"user":"ana","resourceAttributes":{"verb":"get","group":"apps","resource":"deployments","namespace":"prod"}}"#;
 
 /// Starts a server with invalid flags, and returns its error. The server must not create its data
-/// directory, so it can not have listened.
+/// directory, so it cannot have listened.
 #[track_caller]
 pub(crate) fn refused_at_start(flags: &[&str], code: i32) -> String {
     let folder = tempfile::tempdir().unwrap();

@@ -175,7 +175,7 @@ fn files_are_checked_together() {
     assert_eq!(found.code, 1);
     let message = "error[missing-role]: there is no ClusterRole `reader`";
     assert!(found.stdout.starts_with(message), "{}", found.stdout);
-    // Where the role can not be read, nobody knows whether it is missing.
+    // Where the role cannot be read, nobody knows whether it is missing.
     let broken = folder(&[("a.yaml", b"apiVersion: v1\nkind: ["), ("b.yaml", binding)]);
     let found = check(broken.path(), &["--strict"]);
     assert!(!found.stdout.contains("missing-role"), "{}", found.stdout);

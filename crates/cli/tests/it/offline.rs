@@ -66,7 +66,7 @@ fn flags_are_those_of_the_server() {
         // The file is not even looked at.
         usage(
             &["--authorization-config=missing.yaml", "--authorization-mode=RBAC"],
-            "error: --authorization-config can not be specified when --authorization-mode or \
+            "error: --authorization-config cannot be specified when --authorization-mode or \
              --authorization-webhook-* flags are defined\n",
         );
         usage(&["--authorization-modes=RBAC"], "unexpected argument '--authorization-modes'");
@@ -232,7 +232,7 @@ fn a_result_that_can_not_be_written_is_no_success() {
         let output = command(args).stdout(full).stderr(Stdio::piped()).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{args:?}");
         let message = String::from_utf8(output.stderr).unwrap();
-        assert!(message.starts_with("error: can not write the result: "), "{args:?}: {message}");
+        assert!(message.starts_with("error: cannot write the result: "), "{args:?}: {message}");
     }
 }
 

@@ -182,7 +182,7 @@ fn a_result_that_can_not_be_written_is_no_success() {
         let output = command(args).stdout(full).stderr(Stdio::piped()).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{args:?}");
         let message = String::from_utf8(output.stderr).unwrap();
-        assert!(message.starts_with("error: can not write the result: "), "{message}");
+        assert!(message.starts_with("error: cannot write the result: "), "{message}");
     }
 }
 

@@ -67,7 +67,7 @@ fn the_namespace_and_the_groups_count() {
     );
 }
 
-/// The node authorizer and webhooks can not list all rules.
+/// The node authorizer and webhooks cannot list all rules.
 #[test]
 fn an_incomplete_list_says_so() {
     let found = rules("--as system:node:n1 --as-group system:nodes -n prod", &[]);

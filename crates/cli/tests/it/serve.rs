@@ -21,7 +21,7 @@ pub(crate) struct Server {
     banner: String,
     log: Receiver<String>,
     process: Child,
-    /// Kept open, because the server may fail if it can not write to it.
+    /// Kept open, because the server may fail if it cannot write to it.
     _stdout: BufReader<ChildStdout>,
     data: TempDir,
 }
@@ -115,20 +115,20 @@ fn a_changed_configuration_is_logged_with_what_came_of_it() {
     let server = Server::start(&["--authorization-config", &config]);
     guard.write("authorization.yaml", &text.replace("timeout: 1s", "timeout: 61s"));
     let place = format!("at={config}:7:14");
-    let line = server.logs(&["can not be reloaded; the old one stays", &place]);
+    let line = server.logs(&["cannot be reloaded; the old one stays", &place]);
     assert!(line.contains("must be > 0s and <= 30s"), "{line}");
     guard.write("authorization.yaml", &text.replace("timeout: 1s", "timeout: 2s"));
     server.logs(&["configuration reloaded", "generation=2", "hash=sha256:"]);
     // A file that the configuration leads to is part of it.
     guard.write("kubeconfig", "clusters: 5");
-    server.logs(&["can not be reloaded", &format!("at={}:1:", guard.kubeconfig())]);
+    server.logs(&["cannot be reloaded", &format!("at={}:1:", guard.kubeconfig())]);
     // Built-in types are those of the start.
     guard.write("authorization.yaml", &format!("{text}- type: Node\n  name: node\n"));
     guard.write("kubeconfig", &kubeconfig_of(&guard.url(), "ca.crt"));
-    server.logs(&["can not be reloaded", "Node"]);
+    server.logs(&["cannot be reloaded", "Node"]);
 }
 
-/// The log names a webhook that was not asked because a match condition can not be evaluated, and the reason.
+/// The log names a webhook that was not asked because a match condition cannot be evaluated, and the reason.
 #[tokio::test]
 async fn a_webhook_that_a_condition_error_skips_is_logged() {
     let guard = Guard::start(vec![allow()]);

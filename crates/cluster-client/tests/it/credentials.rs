@@ -107,7 +107,7 @@ async fn programs_that_provide_nothing_are_errors_with_words() {
     let cluster = Cluster::start(accept("t"));
     let hint = ", installHint: install it from example.com";
     let error = get(&cluster.client(&exec(hint))).await.unwrap_err().to_string();
-    assert!(error.contains("can not start it") && error.contains("install it from"), "{error}");
+    assert!(error.contains("cannot start it") && error.contains("install it from"), "{error}");
 }
 
 #[tokio::test]

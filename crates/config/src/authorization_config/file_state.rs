@@ -11,7 +11,7 @@ pub enum FileState {
     Regular,
     /// The path leads to something else than a file, such as a directory.
     Irregular,
-    /// The path can not be read.
+    /// The path cannot be read.
     Unreadable {
         /// The message of the operating system.
         error: String,

@@ -83,7 +83,7 @@ pub struct LoadedConfiguration {
 /// The error of a file that gives no configuration. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
-    /// The file can not be decoded.
+    /// The file cannot be decoded.
     Decode(DecodeError),
     /// The file breaks validation rules of the format.
     Invalid(Vec<Diagnostic>),

@@ -1,6 +1,6 @@
 //! The decoded fields of the file, before validation.
 //!
-//! The schema check has verified every type, so reading can not fail; a value of a wrong type would
+//! The schema check has verified every type, so reading cannot fail; a value of a wrong type would
 //! count as absent.
 
 use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, SpannedText, Value};

@@ -26,7 +26,7 @@ pub struct LoadedHooks {
 /// The error of a file that gives no hooks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
-    /// The file can not be decoded.
+    /// The file cannot be decoded.
     Decode(DecodeError),
     /// The file breaks validation rules of the format.
     Invalid(Vec<Diagnostic>),

@@ -192,7 +192,7 @@ fn nesting_is_limited() {
     }
 }
 
-/// L15: aliases can not multiply the size of a document without limit.
+/// L15: aliases cannot multiply the size of a document without limit.
 #[test]
 fn aliases_are_limited() {
     // Nine lists, each with nine aliases of the previous one: nine to the ninth values.

@@ -1,4 +1,4 @@
-//! If the process has no file descriptors left, it can not connect, and the fault is local and not the peer's.
+//! If the process has no file descriptors left, it cannot connect, and the fault is local and not the peer's.
 
 use std::fs::File;
 use std::process::Command;

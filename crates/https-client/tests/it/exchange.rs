@@ -210,7 +210,7 @@ async fn custom_user_agent() {
     assert_eq!(peer.requests()[0].header("user-agent"), Some("portcullis-admission"));
     let unspeakable = Target { user_agent: "a\nb", ..http(peer.address()) };
     let error = Client::new(unspeakable, None, Limits::default(), Arc::new(NoCertificateObserver));
-    assert_eq!(error.unwrap_err().to_string(), "the user agent can not be written in a header");
+    assert_eq!(error.unwrap_err().to_string(), "the user agent cannot be written in a header");
 }
 
 #[tokio::test]
@@ -236,5 +236,5 @@ async fn requests_to_other_paths_of_the_server() {
     ];
     assert_eq!(lines, want.map(|(method, target)| (method.to_owned(), target.to_owned())));
     let fault = client.exchange(PathRequest::get("/a b"), LONG).await.unwrap_err();
-    assert_eq!(fault.to_string(), "the path can not be part of a URL");
+    assert_eq!(fault.to_string(), "the path cannot be part of a URL");
 }

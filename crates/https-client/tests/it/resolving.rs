@@ -23,7 +23,7 @@ impl ServiceResolver for ChangingResolver {
     }
 }
 
-/// L6: a name can not change its address between the check and the dial, because it is resolved only once for a
+/// L6: a name cannot change its address between the check and the dial, because it is resolved only once for a
 /// connection.
 #[tokio::test]
 async fn an_answer_that_changes_is_used_as_it_was_given() {

@@ -14,7 +14,7 @@ use crate::watched_files::read;
 /// certificate for an administrator.
 ///
 /// # Errors
-/// [`PkiError`] if an input file can not be read, or the kubeconfig can not be written.
+/// [`PkiError`] if an input file cannot be read, or the kubeconfig cannot be written.
 pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<PathBuf>, PkiError> {
     let Some(admin) = &pki.admin_certificate else {
         return Ok(None);

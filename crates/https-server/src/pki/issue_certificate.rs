@@ -110,7 +110,7 @@ fn certificate_params(
 ) -> Result<CertificateParams, Error> {
     let epoch = date_time_ymd(1970, 1, 1);
     let since_epoch = |time: SystemTime| {
-        // Times before 1970 can not be encoded; such a certificate is expired at once.
+        // Times before 1970 cannot be encoded; such a certificate is expired at once.
         time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(DAY)
     };
     let mut params = CertificateParams::default();
@@ -127,7 +127,7 @@ fn certificate_params(
     Ok(params)
 }
 
-/// A random serial number. A renewed certificate keeps its key, so the number can not be derived
+/// A random serial number. A renewed certificate keeps its key, so the number cannot be derived
 /// from the key.
 fn random_serial() -> Result<SerialNumber, Error> {
     let mut bytes = [0; 16];

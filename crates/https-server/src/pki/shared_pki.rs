@@ -55,7 +55,7 @@ pub struct SharedPkiOptions {
 /// written.
 ///
 /// # Errors
-/// One of the files exists, other users can write to the directory, or a file can not be written.
+/// One of the files exists, other users can write to the directory, or a file cannot be written.
 pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, PkiError> {
     let SharedPkiOptions { directory, server_url, server_names: names, current_time: now } =
         options;
@@ -110,7 +110,7 @@ fn write_shared_files(
 /// themselves. Returns the files that changed.
 ///
 /// # Errors
-/// A file is missing or can not be used or written.
+/// A file is missing or cannot be used or written.
 pub fn renew_shared_pki(directory: &Path, now: SystemTime) -> Result<Vec<PathBuf>, PkiError> {
     for name in SHARED_FILES {
         let path = directory.join(name);

@@ -139,7 +139,7 @@ fn nothing_outlives_the_authority() {
     assert_eq!(serving.not_after, now() + 3652 * DAY);
     options.current_time = now() + 3653 * DAY;
     let error = prepare_pki_files(&options).unwrap_err().to_string();
-    assert!(error.ends_with("ca.crt` can not be used: it has expired"), "{error}");
+    assert!(error.ends_with("ca.crt` cannot be used: it has expired"), "{error}");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn damage_is_named_and_never_repaired_silently() {
             fs::write(directory.path().join(name), damage).unwrap();
             let before = contents(directory.path());
             let error = prepare_pki_files(&options(directory.path())).unwrap_err().to_string();
-            assert!(error.contains(&format!("/{name}` can not be used: ")), "{name}: {error}");
+            assert!(error.contains(&format!("/{name}` cannot be used: ")), "{name}: {error}");
             assert!(error.contains(reason) || error.contains("not text"), "{name}: {error}");
             assert_eq!(contents(directory.path()), before, "{name}");
         }
@@ -187,10 +187,10 @@ fn damage_is_named_and_never_repaired_silently() {
 fn files_that_do_not_belong_together_are_named() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let cases = [
-        ("ca.crt", "apiserver.crt` can not be used: it is not signed by"),
-        ("apiserver.crt", "apiserver.crt` can not be used: it is not signed by"),
-        ("apiserver.key", "apiserver.key` can not be used: it is not the key of"),
-        ("sa.key", "sa.pub` can not be used: it is not the public half of"),
+        ("ca.crt", "apiserver.crt` cannot be used: it is not signed by"),
+        ("apiserver.crt", "apiserver.crt` cannot be used: it is not signed by"),
+        ("apiserver.key", "apiserver.key` cannot be used: it is not the key of"),
+        ("sa.key", "sa.pub` cannot be used: it is not the public half of"),
     ];
     prepare_pki_files(&options(two.path())).unwrap();
     for (name, want) in cases {
@@ -307,7 +307,7 @@ fn a_directory_that_can_not_be_is_named() {
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     let error = prepare_pki_files(&options(&file.join("data"))).unwrap_err().to_string();
-    assert!(error.starts_with("can not create directory `"), "{error}");
+    assert!(error.starts_with("cannot create directory `"), "{error}");
 }
 
 /// The written files of a renewal, or the text of its error.

@@ -216,7 +216,7 @@ async fn plain_http_is_for_loopback() {
     let error = Listener::dangerous_bind_plain("0.0.0.0:0".parse().unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "can not listen on 0.0.0.0:0: plain HTTP is for loopback addresses only"
+        "cannot listen on 0.0.0.0:0: plain HTTP is for loopback addresses only"
     );
     let listener = Listener::dangerous_bind_plain("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.address();
@@ -240,7 +240,7 @@ async fn an_address_in_use_is_named() {
     let first = Listener::dangerous_bind_plain("127.0.0.1:0".parse().unwrap()).unwrap();
     let error = Listener::dangerous_bind_plain(first.address()).unwrap_err().to_string();
     let want = format!(
-        "can not listen on {}: the address is in use, perhaps by another server",
+        "cannot listen on {}: the address is in use, perhaps by another server",
         first.address()
     );
     assert_eq!(error, want);

@@ -55,7 +55,7 @@ async fn a_bad_pair_leaves_the_old_one_in_use() {
     let cases = [
         (&b"rubbish"[..], &good_key[..], "apiserver.crt` holds no certificate in PEM form"),
         (&good_certificate, b"rubbish", "apiserver.key` holds no private key in PEM form"),
-        (&good_certificate, &other_key, "can not be used: "),
+        (&good_certificate, &other_key, "cannot be used: "),
     ];
     for (new_certificate, new_key, want) in cases {
         fs::write(certificate, new_certificate).unwrap();
@@ -66,7 +66,7 @@ async fn a_bad_pair_leaves_the_old_one_in_use() {
     }
     fs::remove_file(key).unwrap();
     let error = host.certificate.reload().unwrap_err().to_string();
-    assert!(error.contains("can not read `"), "{error}");
+    assert!(error.contains("cannot read `"), "{error}");
     host.tls(&Client::default()).await.unwrap();
     fs::write(key, good_key).unwrap();
     assert!(host.certificate.reload().unwrap());
@@ -102,6 +102,6 @@ async fn a_change_is_noticed_and_a_fault_reported_once() {
     soon("the report of a new pair", n_reports(2)).await;
     watching.abort();
     let reports = reports.lock().unwrap();
-    assert!(reports[0].as_ref().unwrap_err().contains("can not read"), "{reports:?}");
+    assert!(reports[0].as_ref().unwrap_err().contains("cannot read"), "{reports:?}");
     assert_eq!(reports[1..], [Ok(())]);
 }

@@ -52,7 +52,7 @@ pub struct LoadedPolicies {
     pub n_warnings_dropped: usize,
 }
 
-/// The error of a file that can not be used. None of its policies is loaded.
+/// The error of a file that cannot be used. None of its policies is loaded.
 ///
 /// Displays like Kubernetes' message: the file and, unless the file as a whole is at fault, the
 /// line and its text.

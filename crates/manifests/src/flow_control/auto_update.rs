@@ -14,7 +14,7 @@ use super::{AUTO_UPDATE_ANNOTATION, Kind, set_flow_control_defaults, wire};
 /// Whether administrators may change a default object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MandatoryOrSuggested {
-    /// The server restores the spec, so administrators can not change it.
+    /// The server restores the spec, so administrators cannot change it.
     Mandatory,
     /// Administrators may change the spec after they set the auto-update annotation to `false`.
     Suggested,

@@ -10,7 +10,7 @@ use super::{ERRORS_MAX, ManifestObject, UnstructuredObject, WARNINGS_MAX};
 /// The objects that occur a second time, in one file or in several.
 #[derive(Debug, Default, PartialEq)]
 pub struct DuplicateObjects {
-    /// The second object differs from the first, so the reader can not know which of the two should count. At most
+    /// The second object differs from the first, so the reader cannot know which of the two should count. At most
     /// [`ERRORS_MAX`].
     pub errors: Vec<Diagnostic>,
     /// The second object is the same, so it does not matter. At most [`WARNINGS_MAX`].

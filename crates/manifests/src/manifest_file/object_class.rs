@@ -146,7 +146,7 @@ pub(super) fn last_member<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     entries.iter().rev().find(|entry| entry.key == name).map(|entry| &entry.value)
 }
 
-/// The reason why an object can not have its declared kind.
+/// The reason why an object cannot have its declared kind.
 struct KindError {
     field: &'static str,
     message: String,

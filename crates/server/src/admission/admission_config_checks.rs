@@ -91,7 +91,7 @@ async fn check_regex_bytes(
     Err(Status::invalid(&ctx.group_kind(), api_object::name(new), &errors))
 }
 
-/// Reads all stored objects of the resource, and before them the config revision. Objects that can not be
+/// Reads all stored objects of the resource, and before them the config revision. Objects that cannot be
 /// decoded are left out, as they are when writes are admitted.
 async fn read_stored_configurations(
     ctx: &RequestContext<'_>,

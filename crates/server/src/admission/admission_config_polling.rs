@@ -120,7 +120,7 @@ impl ServerState {
         for change in &changes {
             if let Some(Err(why)) = &change.object_tree {
                 let key = &change.path;
-                self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);
+                self.log.error("a stored object cannot be read", &[("key", key), ("why", why)]);
             }
         }
         let hooks = match changes.is_empty() {

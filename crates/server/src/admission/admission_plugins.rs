@@ -56,7 +56,7 @@ pub enum AdmissionPluginsError {
     #[error("{} is in {ENABLE_FLAG} and in {DISABLE_FLAG}", .0)]
     Contradiction(AdmissionPlugin),
     /// The server relies on the plugin.
-    #[error("{DISABLE_FLAG}: {plugin} can not be disabled: {why}")]
+    #[error("{DISABLE_FLAG}: {plugin} cannot be disabled: {why}")]
     Required {
         /// The plugin that was to be disabled.
         plugin: AdmissionPlugin,
@@ -106,7 +106,7 @@ impl AdmissionPlugin {
         Self::ALL.into_iter().map(Self::name).collect()
     }
 
-    /// Why the plugin can not be disabled; `None` if it can.
+    /// Why the plugin cannot be disabled; `None` if it can.
     const fn why_plugin_is_required(self) -> Option<&'static str> {
         match self {
             Self::NamespaceLifecycle => Some(
@@ -144,7 +144,7 @@ impl AdmissionPlugins {
     /// The plugins that the flags `--enable-admission-plugins` and `--disable-admission-plugins` choose.
     ///
     /// # Errors
-    /// A name is unknown, a plugin is in both lists, or a plugin can not be disabled.
+    /// A name is unknown, a plugin is in both lists, or a plugin cannot be disabled.
     pub fn from_plugin_flags(
         enabled: &[String],
         disabled: &[String],
@@ -216,7 +216,7 @@ mod tests {
                 &["NodeRestriction"],
                 "NodeRestriction is in --enable-admission-plugins and in --disable-admission-plugins",
             ),
-            (&[], &["NamespaceLifecycle"], "NamespaceLifecycle can not be disabled: objects "),
+            (&[], &["NamespaceLifecycle"], "NamespaceLifecycle cannot be disabled: objects "),
         ] {
             let error = choose(enabled, disabled).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");

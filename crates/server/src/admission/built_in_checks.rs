@@ -44,7 +44,7 @@ impl CheckedObject {
     /// checked. Other objects stay as they are.
     ///
     /// # Errors
-    /// 422 if the service can not have the IP that it asks for, 500 if none is free.
+    /// 422 if the service cannot have the IP that it asks for, 500 if none is free.
     pub(crate) async fn assign_cluster_ip(
         &mut self,
         ctx: &RequestContext<'_>,

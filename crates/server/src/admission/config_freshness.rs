@@ -155,7 +155,7 @@ impl MatchingHooksAndInitializers {
 ///    versions are other ones than in step 3.
 ///
 /// # Errors
-/// 500 or 504 if the configuration can not be confirmed.
+/// 500 or 504 if the configuration cannot be confirmed.
 pub(crate) async fn establish_config_freshness(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
@@ -229,7 +229,7 @@ pub(super) async fn confirm_config_for_write(
 /// `None` for requests that are exempt.
 ///
 /// # Errors
-/// 500 or 504 if the configuration can not be confirmed.
+/// 500 or 504 if the configuration cannot be confirmed.
 pub(crate) async fn confirm_admission_configuration(
     ctx: &RequestContext<'_>,
     operation: Operation,

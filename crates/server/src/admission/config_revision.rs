@@ -16,7 +16,7 @@ pub(crate) fn config_revision_key(prefix: &str) -> Result<Key, KeyError> {
     Key::new(&format!("{prefix}/{CONFIG_REVISION_PATH}"))
 }
 
-/// Why the config revision can not be read.
+/// Why the config revision cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigRevisionError {
     #[error(transparent)]

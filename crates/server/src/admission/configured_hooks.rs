@@ -15,7 +15,7 @@ use codec::JsonError;
 pub struct ConfiguredHooks {
     /// The compiled configurations, by path in the store.
     compiled_configurations: Arc<BTreeMap<String, Arc<Configuration>>>,
-    /// The errors of stored configurations that can not be decoded, by path.
+    /// The errors of stored configurations that cannot be decoded, by path.
     pub(crate) undecodable_configurations: Arc<BTreeMap<String, String>>,
     /// The configurations from before the last full read of the store. One of them stays in force if the object at
     /// its path can no longer be decoded.
@@ -49,7 +49,7 @@ pub(crate) struct AdmissionConfigChange {
     /// The path of the configuration below the prefix of the store.
     pub(crate) path: String,
     pub(crate) kind: ConfigurationKind,
-    /// `None` if it was deleted; an error if it can not be decoded.
+    /// `None` if it was deleted; an error if it cannot be decoded.
     pub(crate) object_tree: Option<Result<Tree, JsonError>>,
 }
 
@@ -89,7 +89,7 @@ impl ConfiguredHooks {
 
     /// Applies changes. Only changed configurations are compiled, and connections are reused.
     ///
-    /// A configuration that can not be decoded does not affect the others. If this server knows its last
+    /// A configuration that cannot be decoded does not affect the others. If this server knows its last
     /// decodable state, that stays in force: a hook does not vanish because of damaged bytes.
     pub(crate) fn with_configuration_changes(&self, changes: Vec<AdmissionConfigChange>) -> Self {
         let mut configurations = self.compiled_configurations.as_ref().clone();

@@ -1,4 +1,4 @@
-//! Why a write is refused when its configuration can not be confirmed.
+//! Why a write is refused when its configuration cannot be confirmed.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use api_object::{Cause, Details, Status};
 use api_resources::Resource;
 use metrics::ConfigRefusal;
 
-/// Why the configuration can not be confirmed.
+/// Why the configuration cannot be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FreshnessError {
     /// The store has not responded since the start of the server.
@@ -41,7 +41,7 @@ impl FreshnessError {
     }
 }
 
-/// The response to a write whose configuration can not be confirmed.
+/// The response to a write whose configuration cannot be confirmed.
 pub(super) fn config_not_fresh_status(
     not_fresh: &FreshnessError,
     operation: Operation,

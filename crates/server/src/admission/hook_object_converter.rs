@@ -122,6 +122,6 @@ fn check_api_version_and_kind(
     }
     let wanted_kind = kind.kind;
     Err(ObjectConversionError(format!(
-        "{own_kind} of {own_version} can not stand for {wanted_kind} of {wanted}"
+        "{own_kind} of {own_version} cannot stand for {wanted_kind} of {wanted}"
     )))
 }

@@ -7,7 +7,7 @@ use api_resources::{Resource, ResourceOrigin};
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::RequestContext;
 
-/// Namespaces that can not be deleted.
+/// Namespaces that cannot be deleted.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 /// Checks that the definition of a custom resource is not terminating. It reads the newest snapshot, because

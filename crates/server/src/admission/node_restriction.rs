@@ -5,7 +5,7 @@
 //! `system:node:NAME` in the group `system:nodes`, whatever chain of authorizers allowed the request.
 //!
 //! The rules run twice. First they see what the client sent, before the server resets the fields that the path
-//! of the request can not change and before any hook. Then they see the object after the mutating hooks, as it
+//! of the request cannot change and before any hook. Then they see the object after the mutating hooks, as it
 //! will be stored. Pods, nodes and the other objects that a rule needs are read from the store, never from a
 //! snapshot that may be older.
 //!

@@ -68,7 +68,7 @@ pub(crate) fn parse_ack_timeout(query: &Query) -> Result<Option<Duration>, Statu
     Ok(Some(wanted))
 }
 
-/// Why heartbeats can not be read.
+/// Why heartbeats cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum ReadHeartbeatsError {
     #[error(transparent)]
@@ -154,7 +154,7 @@ impl ServerState {
         Ok(page.items.iter().filter_map(read).collect())
     }
 
-    /// Reads the trust fingerprints of all servers of the store; `None` if the heartbeats can not be read.
+    /// Reads the trust fingerprints of all servers of the store; `None` if the heartbeats cannot be read.
     pub(crate) async fn read_trust_records(&self) -> Option<Vec<ServerTrustRecord>> {
         let read = tokio::time::timeout(HEARTBEAT_TTL, self.read_stored_heartbeats()).await;
         let stored = read.ok().and_then(Result::ok)?;
@@ -201,7 +201,7 @@ impl ServerState {
         // machines may be wrong.
         let mut last_heartbeats: HashMap<String, (ServerHeartbeat, Instant)> = HashMap::new();
         // A read that fails keeps the result of the last one.
-        let mut behind = "servers that can not be asked".to_owned();
+        let mut behind = "servers that cannot be asked".to_owned();
         loop {
             if let Ok(Ok(heartbeats)) = tokio::time::timeout_at(last, self.read_heartbeats()).await
             {

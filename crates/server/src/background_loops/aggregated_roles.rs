@@ -15,7 +15,7 @@ use crate::server_state::ServerState;
 enum StoreRoleRulesError {
     #[error("{}", .0.message)]
     Request(Status),
-    #[error("a rule can not be encoded: {0}")]
+    #[error("a rule cannot be encoded: {0}")]
     Encode(serde_json::Error),
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn store_aggregated_roles(
             let name = role.name();
             if let Err(error) = store_role_rules(&server, name).await {
                 server.log.warn(
-                    "an aggregated role can not be stored",
+                    "an aggregated role cannot be stored",
                     &[("name", &name), ("why", &error)],
                 );
             }

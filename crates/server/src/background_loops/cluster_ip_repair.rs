@@ -31,7 +31,7 @@ pub(crate) async fn repair_cluster_ips_and_log(server: &ServerState) {
         }
         Ok(_) => {}
         Err(error) => {
-            server.log.warn("reservations of cluster IPs can not be read", &[("why", &error)]);
+            server.log.warn("reservations of cluster IPs cannot be read", &[("why", &error)]);
         }
     }
 }

@@ -73,7 +73,7 @@ pub(crate) async fn reconcile_crds(server: Arc<ServerState>) {
                 }
                 Err(status) => {
                     let fields: [LogField<'_>; 2] = [("name", name), ("why", &status.message)];
-                    server.log.warn("the conditions of a definition can not be updated", &fields);
+                    server.log.warn("the conditions of a definition cannot be updated", &fields);
                     failed.insert(Arc::clone(name));
                 }
             }
@@ -188,7 +188,7 @@ async fn update_crd_conditions(server: &ServerState, name: &str) -> Result<bool,
 
 async fn delete_crd_until_gone(server: Arc<ServerState>, name: String) {
     let attempt = || try_to_delete_crd(&server, &name);
-    retry_until_deleted(server.log, "a definition can not be emptied", &name, attempt).await;
+    retry_until_deleted(server.log, "a definition cannot be emptied", &name, attempt).await;
 }
 
 /// Deletes the objects of a terminating definition, and then the definition. Returns how many objects are
@@ -219,7 +219,7 @@ async fn try_to_delete_crd(server: &ServerState, name: &str) -> Result<Option<us
 }
 
 /// Deletes the objects of a definition and returns how many there were. Objects that the API serves are
-/// deleted through the API. An object that can not be deleted now does not keep the others from being
+/// deleted through the API. An object that cannot be deleted now does not keep the others from being
 /// deleted.
 ///
 /// # Errors

@@ -52,7 +52,7 @@ async fn restore_flow_control_defaults(server: &ServerState) {
     let changes = match default_flow_control_changes(&objects) {
         Ok(changes) => changes,
         Err(error) => {
-            return server.log.error("default objects can not be encoded", &[("why", &error)]);
+            return server.log.error("default objects cannot be encoded", &[("why", &error)]);
         }
     };
     for change in changes {
@@ -60,7 +60,7 @@ async fn restore_flow_control_defaults(server: &ServerState) {
         if let Err(status) = change.write_change(server).await {
             let fields: &[(&str, &dyn std::fmt::Display)] =
                 &[("name", &name), ("why", &status.message)];
-            server.log.warn("a default object of flow control can not be written", fields);
+            server.log.warn("a default object of flow control cannot be written", fields);
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) async fn write_dangling_conditions(
                 if let Err(status) = write_dangling_condition(&server, &name).await {
                     let fields: &[(&str, &dyn std::fmt::Display)] =
                         &[("name", &name), ("why", &status.message)];
-                    server.log.warn("the status of a flow schema can not be written", fields);
+                    server.log.warn("the status of a flow schema cannot be written", fields);
                 }
             });
         }

@@ -28,7 +28,7 @@ const WORKERS_MAX: usize = 64;
 /// How many of them are in one namespace, so that slow hooks of one tenant leave workers for the others.
 const WORKERS_PER_NAMESPACE_MAX: usize = 8;
 
-/// The store can not be watched.
+/// The store cannot be watched.
 #[derive(Debug, thiserror::Error)]
 enum WatchStoreError {
     #[error(transparent)]
@@ -91,7 +91,7 @@ impl GarbageCollectorWorkers {
         };
         let (item, _) = self.running_work_items.remove(&id)?;
         let why = why?;
-        server.log.warn("garbage can not be collected", &[("key", item.key()), ("why", &why)]);
+        server.log.warn("garbage cannot be collected", &[("key", item.key()), ("why", &why)]);
         Some(item)
     }
 }
@@ -100,7 +100,7 @@ impl GarbageCollectorWorkers {
 pub(crate) async fn collect_garbage(server: Arc<ServerState>) {
     loop {
         if let Err(error) = watch_and_collect_garbage(&server).await {
-            let message = "the garbage collector can not watch the store";
+            let message = "the garbage collector cannot watch the store";
             server.log.warn(message, &[("why", &error)]);
         }
         tokio::time::sleep(RETRY).await;

@@ -43,7 +43,7 @@ pub(crate) async fn log_store_alarms(server: Arc<ServerState>) {
             match (is_writable, server.store.check_health().await) {
                 (true, Err(why)) => {
                     is_writable = false;
-                    server.log.error("the store can not be written", &[("why", &why)]);
+                    server.log.error("the store cannot be written", &[("why", &why)]);
                 }
                 (false, Ok(())) => {
                     is_writable = true;

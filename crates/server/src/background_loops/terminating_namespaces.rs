@@ -38,7 +38,7 @@ pub(crate) async fn delete_terminating_namespaces(server: Arc<ServerState>) {
 
 async fn delete_namespace_until_gone(server: Arc<ServerState>, name: String) {
     let attempt = || try_to_delete_namespace(&server, &name);
-    retry_until_deleted(server.log, "a namespace can not be emptied", &name, attempt).await;
+    retry_until_deleted(server.log, "a namespace cannot be emptied", &name, attempt).await;
 }
 
 /// Deletes the contents of a terminating namespace, and then the namespace. Returns how many objects were
@@ -97,14 +97,14 @@ async fn update_namespace_conditions(
         Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {}
         Err(status) => {
             let why = &status.message;
-            let what = "the conditions of a namespace can not be written";
+            let what = "the conditions of a namespace cannot be written";
             server.log.warn(what, &[("name", &name), ("why", why)]);
         }
         Ok(_) => {}
     }
 }
 
-/// Deletes all objects in a namespace and returns how many there were. An object that can not be deleted
+/// Deletes all objects in a namespace and returns how many there were. An object that cannot be deleted
 /// now, perhaps because its tenant fills the store, does not keep the others from being deleted.
 ///
 /// # Errors

@@ -133,7 +133,7 @@ impl RequestContext<'_> {
         expect: Expect,
     ) -> Result<ClusterIpReservation, Status> {
         let key = self.server.ip_reservation_key(ip);
-        let key = key.ok_or_else(|| Status::internal("an address can not be reserved"))?;
+        let key = key.ok_or_else(|| Status::internal("an address cannot be reserved"))?;
         Ok(ClusterIpReservation {
             key,
             value: owner.encode_reservation(),

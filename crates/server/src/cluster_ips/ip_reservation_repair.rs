@@ -22,7 +22,7 @@ struct ServiceWithIp {
 #[derive(Default)]
 struct ServicesByIp {
     services_by_ip: BTreeMap<Ipv4Addr, Vec<ServiceWithIp>>,
-    /// The `namespace/name` of each service that can not be decoded: its cluster IP is unknown.
+    /// The `namespace/name` of each service that cannot be decoded: its cluster IP is unknown.
     undecodable_services: BTreeSet<String>,
 }
 
@@ -40,12 +40,12 @@ impl ServerState {
     ///
     /// 1. Read services and reservations at one revision of the store.
     /// 2. Delete each reservation that no service of that revision owns, if it is still the same version. A
-    ///    service can not have allocated the address since: it would have had to write the reservation.
+    ///    service cannot have allocated the address since: it would have had to write the reservation.
     /// 3. Reserve each address that a service has without a reservation, if the service is still the same
     ///    version.
     ///
     /// # Errors
-    /// The store can not be read. A write that fails is left to the next repair.
+    /// The store cannot be read. A write that fails is left to the next repair.
     pub(crate) async fn repair_cluster_ips(&self) -> Result<ReservationRepairSummary, ReadError> {
         let mut summary = ReservationRepairSummary::default();
         if self.api_settings.service_ip_range.is_none() {
@@ -113,7 +113,7 @@ impl ServerState {
             Err(WriteError::Conflict { .. } | WriteError::ConditionFailed { .. }) => 0,
             Err(error) => {
                 let fields: [crate::log::LogField<'_>; 2] = [("address", &ip), ("why", &error)];
-                self.log.warn("the reservation of an address can not be repaired", &fields);
+                self.log.warn("the reservation of an address cannot be repaired", &fields);
                 0
             }
         }

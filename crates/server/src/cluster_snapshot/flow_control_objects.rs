@@ -10,7 +10,7 @@ use manifests::flow_control::Kind;
 
 use super::StoredObjectDecodeError;
 
-/// The stored flow schemas and priority levels, by name. Objects that can not be decoded are left out.
+/// The stored flow schemas and priority levels, by name. Objects that cannot be decoded are left out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlowControlObjects {
     /// The flow schemas, whether their levels exist or not.
@@ -79,7 +79,7 @@ impl FlowControlObjects {
         schemas.chain(levels)
     }
 
-    /// Stores or removes the object of a key. An object that can not be decoded is removed: its earlier version
+    /// Stores or removes the object of a key. An object that cannot be decoded is removed: its earlier version
     /// does not stay in force.
     pub(super) fn apply_service_or_endpoints(
         &mut self,

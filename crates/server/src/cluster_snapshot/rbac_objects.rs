@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::StoredObjectDecodeError;
 
-/// Stores a role or a binding in the index, or removes it. An object that can not be decoded is removed: its
+/// Stores a role or a binding in the index, or removes it. An object that cannot be decoded is removed: its
 /// earlier version does not stay in force.
 pub(super) fn apply_rbac_object(
     rbac: &mut authz_rbac::Snapshot,

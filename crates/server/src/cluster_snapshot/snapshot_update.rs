@@ -67,7 +67,7 @@ impl ClusterSnapshot {
         (next, report)
     }
 
-    /// Records why an object can not be decoded, or that it can be.
+    /// Records why an object cannot be decoded, or that it can be.
     fn record_undecodable_object(
         &self,
         parts: &mut ModifiedSnapshotParts,
@@ -87,7 +87,7 @@ impl ClusterSnapshot {
         }
     }
 
-    /// Applies one change. An object that can not be decoded counts as absent: its earlier version does not
+    /// Applies one change. An object that cannot be decoded counts as absent: its earlier version does not
     /// stay in force.
     fn apply_store_key_change(
         &self,
@@ -240,7 +240,7 @@ impl ClusterSnapshot {
     }
 }
 
-/// Replaces an object in the graph of the node authorizer. The edges of a version that can not be decoded
+/// Replaces an object in the graph of the node authorizer. The edges of a version that cannot be decoded
 /// are removed.
 fn apply_node_graph_object(
     policy: &mut authz_node::Snapshot,

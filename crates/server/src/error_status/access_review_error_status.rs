@@ -1,4 +1,4 @@
-//! The `Status` of reviews that can not be answered and of requests that no authorizer allows.
+//! The `Status` of reviews that cannot be answered and of requests that no authorizer allows.
 
 use access_reviews::{AnswerError, ForbiddenRequest, ForbiddenTarget, ReviewError};
 use api_object::{GroupResource, Status};

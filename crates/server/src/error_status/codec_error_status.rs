@@ -1,4 +1,4 @@
-//! The `Status` of bodies that can not be decoded and of responses that can not be encoded as requested.
+//! The `Status` of bodies that cannot be decoded and of responses that cannot be encoded as requested.
 
 use api_object::Status;
 use codec::{DecodeError, NegotiationError, StrictDecodingError, UnsupportedMediaType};

@@ -1,4 +1,4 @@
-//! The `Status` of patches that can not be applied.
+//! The `Status` of patches that cannot be applied.
 
 use api_object::Status;
 use object_patch::PatchError;

@@ -42,7 +42,7 @@ enum AbandonedObjectSweepError {
 /// Sweeps until the task is dropped.
 pub(crate) async fn sweep_abandoned_objects(server: Arc<ServerState>) {
     while let Err(error) = count_unrecorded_objects(&server).await {
-        server.log.warn("objects that wait for initializers can not be read", &[("why", &error)]);
+        server.log.warn("objects that wait for initializers cannot be read", &[("why", &error)]);
         tokio::time::sleep(RETRY_DELAY).await;
     }
     // Objects that failed before this start have no server that deletes them. The first pass reads the
@@ -109,7 +109,7 @@ async fn sweep_abandoned_objects_once(server: &ServerState, with_objects: bool, 
         if let Err(why) = outcome {
             let why = format!("{why}, it is tried again");
             server.log.warn(
-                "an object that waits for initializers can not be checked",
+                "an object that waits for initializers cannot be checked",
                 &[("key", &record.key), ("why", &why)],
             );
         }

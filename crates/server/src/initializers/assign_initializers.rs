@@ -88,7 +88,7 @@ pub(crate) async fn check_initializer_update(
 /// configuration of hooks is as trusted as that of initializers.
 ///
 /// # Errors
-/// 500 if they can not be decoded.
+/// 500 if they cannot be decoded.
 pub(crate) fn normalize_initializers_after_hooks(
     ctx: &RequestContext<'_>,
     write: &WriteRequest,

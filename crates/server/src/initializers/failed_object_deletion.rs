@@ -96,7 +96,7 @@ pub(super) async fn delete_failed_object_until_gone(
             Err(WriteError::Conflict { current }) => current,
             Err(error) => {
                 server.log.warn(
-                    "an object whose initialization failed can not be deleted yet",
+                    "an object whose initialization failed cannot be deleted yet",
                     &[("key", &key), ("why", &error)],
                 );
                 let again = server

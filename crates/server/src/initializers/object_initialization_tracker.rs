@@ -243,7 +243,7 @@ impl TrackedUninitializedObject {
                 Ok(Some(_)) => return TrackingControlFlow::Continue(()),
                 Err(error) => {
                     self.server.log.warn(
-                        "an object that waits for initializers can not be read",
+                        "an object that waits for initializers cannot be read",
                         &[("key", &self.key), ("why", &error)],
                     );
                     let _ = self.report_initialization_outcome(ObjectInitializationOutcome::Lost);
@@ -261,7 +261,7 @@ impl TrackedUninitializedObject {
         }
     }
 
-    /// Replaces the known state of the object. An object that can not be decoded is no longer tracked.
+    /// Replaces the known state of the object. An object that cannot be decoded is no longer tracked.
     fn replace_known_object(&mut self, entry: Entry) -> TrackingControlFlow {
         let Ok(tree) = codec::decode_stored_object(&entry.value) else {
             return self.report_initialization_outcome(ObjectInitializationOutcome::Lost);
@@ -352,7 +352,7 @@ impl TrackedUninitializedObject {
             }
             Err(error) => {
                 self.server.log.warn(
-                    "an initializer can not be removed from an object",
+                    "an initializer cannot be removed from an object",
                     &[("key", &self.key), ("why", &error)],
                 );
                 self.initializer_timers.postpone_removal(name, self.object_age());

@@ -146,7 +146,7 @@ async fn repair_if_initializer_late(
         Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
         Err(WriteError::Conflict { current: None }) => Err(ctx.not_found(ctx.name)),
         Err(error) => {
-            ctx.server.log.warn("an object can not be repaired", &[("key", &key), ("why", &error)]);
+            ctx.server.log.warn("an object cannot be repaired", &[("key", &key), ("why", &error)]);
             Ok(entry)
         }
     }

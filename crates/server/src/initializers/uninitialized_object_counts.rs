@@ -331,7 +331,7 @@ impl UninitializedObjectIndex {
         self.total_usage.add_object_usage(bytes);
     }
 
-    /// Adds a record. A record that can not be decoded is not counted.
+    /// Adds a record. A record that cannot be decoded is not counted.
     fn add_uninitialized_record(&mut self, uid: &str, value: &Bytes) {
         if self.objects_by_uid.contains_key(uid) {
             return;
@@ -359,7 +359,7 @@ impl UninitializedObjectIndex {
     fn update_counts_from_value(&mut self, key: &Key, value: Option<&Bytes>) -> bool {
         let Some(uids) = self.uids_by_key.get(key).cloned() else { return false };
         let tree = match value.map(|value| codec::decode_stored_object(value)) {
-            // An object that can not be decoded keeps counting.
+            // An object that cannot be decoded keeps counting.
             Some(Err(_)) => return false,
             Some(Ok(tree)) => Some(tree),
             None => None,

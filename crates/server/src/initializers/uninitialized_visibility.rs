@@ -22,7 +22,7 @@ static INITIALIZERS_FIELD: LazyLock<Finder<'static>> =
 /// Whether a stored object is hidden from clients that do not ask for uninitialized objects. Most objects
 /// do not mention initializers, which a text search finds without decoding them.
 pub(crate) fn is_stored_uninitialized(stored: &[u8]) -> bool {
-    // An object that can not be decoded may have initializers.
+    // An object that cannot be decoded may have initializers.
     INITIALIZERS_FIELD.find(stored).is_some()
         && codec::decode_stored_object(stored)
             .map_or(true, |tree| admission::has_pending_initializers(&tree))
@@ -113,7 +113,7 @@ mod tests {
             (r#"{"metadata":{"initializers":{}}}"#, false),
             (r#"{"metadata":{"name":"a"},"initializers":[{"name":"a.b.c"}]}"#, false),
             (r#"{"data":{"a":"{\"initializers\": 1}"}}"#, false),
-            // An object that can not be decoded may have initializers.
+            // An object that cannot be decoded may have initializers.
             (r#""initializers" is no JSON"#, true),
         ] {
             assert_eq!(is_stored_uninitialized(stored.as_bytes()), want, "{stored}");

@@ -113,7 +113,7 @@ impl LogLineQueue {
         true
     }
 
-    /// Writes lines for ever. Lines that can not be written, as to a closed pipe, count as dropped.
+    /// Writes lines for ever. Lines that cannot be written, as to a closed pipe, count as dropped.
     fn write_queued_lines(&self, target: &mut dyn Write) {
         let mut chunk = String::new();
         loop {

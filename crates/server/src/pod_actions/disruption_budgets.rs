@@ -62,7 +62,7 @@ pub(super) async fn check_disruption_budget(
     Err(Status::timeout())
 }
 
-/// The budgets whose selector matches the pod. A budget with an invalid selector matches none. One that can not be
+/// The budgets whose selector matches the pod. A budget with an invalid selector matches none. One that cannot be
 /// decoded might protect the pod, so that it refuses the eviction.
 async fn read_matching_budgets(
     ctx: &RequestContext<'_>,

@@ -89,7 +89,7 @@ fn eviction_delete_options(
     let member = "ignoreStoreReadErrorWithClusterBreakingPotential";
     if options.get(member) == Some(&Value::Bool(true)) {
         let mut errors = FieldErrors::new();
-        let detail = "can not be set for pod eviction, try after removing the option";
+        let detail = "cannot be set for pod eviction, try after removing the option";
         errors.push(FieldPath::root("deleteOptions").child(member).invalid(true, detail));
         let kind = api_object::GroupKind::new("policy", "Eviction");
         return Err(Status::invalid(&kind, ctx.name, &errors));

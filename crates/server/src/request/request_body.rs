@@ -120,10 +120,10 @@ impl AuthorizedRequest<'_> {
             CollectBodyError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
             CollectBodyError::TooSlow => Status::request_timeout("the body arrives too slowly"),
             CollectBodyError::Read(why) => {
-                Status::bad_request(format!("the body can not be read: {why}"))
+                Status::bad_request(format!("the body cannot be read: {why}"))
             }
             CollectBodyError::Truncated => {
-                Status::bad_request("the body can not be read: unexpected EOF")
+                Status::bad_request("the body cannot be read: unexpected EOF")
             }
         })?;
         *body = None;

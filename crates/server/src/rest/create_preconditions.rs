@@ -137,7 +137,7 @@ fn check_newest_namespace_or_crd(
     admitted: &AdmittedObject,
 ) -> Result<Revision, Status> {
     let name = api_object::name(admitted.object_tree());
-    let unreadable = |why: &str| Status::internal(&format!("an owner can not be read: {why}"));
+    let unreadable = |why: &str| Status::internal(&format!("an owner cannot be read: {why}"));
     match kind {
         NamespaceOrCrd::Namespace => {
             let read =
@@ -176,5 +176,5 @@ fn namespace_or_crd_key(
     let text =
         resource.and_then(|own| api_resources::object_key(&ctx.server.prefix, own, None, name));
     let key = text.and_then(|text| Key::new(&text).ok());
-    key.ok_or_else(|| Status::internal("an owner can not be stored"))
+    key.ok_or_else(|| Status::internal("an owner cannot be stored"))
 }

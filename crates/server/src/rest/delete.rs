@@ -52,7 +52,7 @@ pub(crate) async fn delete(
 
 /// Attempts to delete an object:
 ///
-/// 1. Decode the object. One that can not be decoded is deleted by a placeholder. If the client expects that it can not be
+/// 1. Decode the object. One that cannot be decoded is deleted by a placeholder. If the client expects that it cannot be
 ///    decoded, another one is a conflict.
 /// 2. Check the preconditions of the client.
 /// 3. Establish which configuration admits the deletion, and run both phases.
@@ -121,13 +121,13 @@ pub(crate) async fn delete_admitted_object(
         }
     };
     if is_placeholder && !options.is_dry_run {
-        ctx.server.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
+        ctx.server.log.warn("an object that cannot be decoded is deleted", &[("key", &key)]);
     }
     if let Some(seconds) = grace_period_seconds(ctx, options, admitted.object_tree()) {
         return delete_pod_gracefully(ctx, attempt, options, admitted, entry, seconds).await;
     }
     let (expect, revision) = (Expect::At(entry.mod_rev), Some(entry.mod_rev));
-    // No controller can process the finalizers of an object that can not be decoded: not even the resource that a
+    // No controller can process the finalizers of an object that cannot be decoded: not even the resource that a
     // definition defines is known. Its objects are deleted before the next definition with the same name is served.
     let is_forced = is_placeholder;
     match admitted.into_removable_or_pending(ctx.resource, finalizers, is_forced, ctx.now) {

@@ -35,7 +35,7 @@ pub(crate) struct ListPage {
     pub(crate) continue_token: String,
     /// The number of objects after this page; unknown if a selector filters them.
     pub(crate) n_remaining: Option<u64>,
-    /// The names of the objects that can not be decoded.
+    /// The names of the objects that cannot be decoded.
     pub(crate) placeholders: Vec<String>,
     /// The bytes that the objects take while the response waits for its client; `None` for a member of
     /// `system:masters`.
@@ -86,7 +86,7 @@ pub(crate) async fn list(
     }
 }
 
-/// Why a page can not be read.
+/// Why a page cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum ListPageError {
     #[error(transparent)]

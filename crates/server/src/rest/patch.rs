@@ -22,7 +22,7 @@ pub(crate) struct PatchRequest {
 /// another patch removed them. Any other change of them is an error.
 ///
 /// # Errors
-/// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.
+/// 400 or 422 if the patch cannot be decoded or applied, or its result is no object of the kind.
 pub(super) fn apply_patch(
     kind: &ExpectedKind<'_>,
     patch: &PatchRequest,

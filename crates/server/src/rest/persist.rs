@@ -140,7 +140,7 @@ pub(crate) async fn await_write_visible(
         }
         Err(WriteError::ConditionFailed { .. }) => Err(WriteFailure::ConfigRevisionMoved),
         Err(WriteError::Unavailable(why)) => {
-            ctx.server.log.error("the store can not be written", &[("why", &why)]);
+            ctx.server.log.error("the store cannot be written", &[("why", &why)]);
             let resource = ctx.resource.group_resource();
             Err(WriteFailure::OutcomeUnknown(Status::store_unavailable(&resource, operation)))
         }

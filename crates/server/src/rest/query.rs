@@ -320,7 +320,7 @@ const MANAGER_BYTES_MAX: usize = 128;
 
 fn validate_field_manager(manager: &str, errors: &mut FieldErrors) {
     let path = FieldPath::root("fieldManager");
-    // A text that is too long has one error, however many characters of it can not be printed.
+    // A text that is too long has one error, however many characters of it cannot be printed.
     if manager.len() > MANAGER_BYTES_MAX {
         errors.push(path.too_long(MANAGER_BYTES_MAX));
         return;

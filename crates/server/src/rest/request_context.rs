@@ -294,7 +294,7 @@ impl RequestContext<'_> {
                 Status::too_large_resource_version(requested.as_u64(), current.as_u64())
             }
             ReadError::Unavailable(why) => {
-                self.server.log.error("the store can not be read", &[("why", why)]);
+                self.server.log.error("the store cannot be read", &[("why", why)]);
                 Status::store_unavailable(&self.resource.group_resource(), operation)
             }
             ReadError::Timeout => Status::timeout(),

@@ -159,7 +159,7 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
     admin.post(SERVICES, &service("more")).await.expect(500);
 }
 
-/// Services that share an address, and one that can not be read, do not keep the server from its start, nor
+/// Services that share an address, and one that cannot be read, do not keep the server from its start, nor
 /// are their addresses given away.
 #[tokio::test(flavor = "multi_thread")]
 async fn services_that_nobody_understands_keep_their_addresses() {

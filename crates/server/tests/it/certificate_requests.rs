@@ -304,7 +304,7 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         assert!(told.contains(want), "{want}: {told}");
     }
 
-    // An approver can not set the certificate.
+    // An approver cannot set the certificate.
     let mut body = conditions(&["Approved"]);
     body["status"]["certificate"] = certificate.clone().into();
     let approved = patch("approval", body).await.expect(200);
@@ -329,7 +329,7 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         let told = message(patch(part, body).await, 422);
         assert!(told.contains(want), "{want}: {told}");
     }
-    // A signer can not change the approval.
+    // A signer cannot change the approval.
     let mut other = conditions(&["Approved", "Failed"]);
     other["status"]["conditions"][0]["message"] = "changed".into();
     let failed = patch("status", other).await.expect(200);

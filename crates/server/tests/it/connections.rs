@@ -188,7 +188,7 @@ async fn run_out_of_descriptors() {
     assert_eq!(health(&mut observer, "/readyz").await.0, 200);
     post_map(&mut writer, "before", 10).await.expect(201);
 
-    // Without descriptors the store can not rotate its log, and writes succeed.
+    // Without descriptors the store cannot rotate its log, and writes succeed.
     let take = || -> Vec<File> { std::iter::from_fn(|| File::open("/dev/null").ok()).collect() };
     let n_logs_before = n_logs(cluster.folder());
     let files = take();
@@ -206,7 +206,7 @@ async fn run_out_of_descriptors() {
     assert!(code == 200 && text.contains("[+]storage-upkeep ok"), "{code} {text}");
     assert!(n_logs(cluster.folder()) > n_logs_before);
 
-    // The log that can not be rotated reaches the limit of a file, which is a full disk.
+    // The log that cannot be rotated reaches the limit of a file, which is a full disk.
     let files = take();
     let mut n_written = 0;
     let refused = loop {

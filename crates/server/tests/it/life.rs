@@ -119,7 +119,7 @@ async fn events_expire() {
     admin.get(&format!("{list}/e")).await.expect(404);
 }
 
-/// A second server can not open the data of a running server.
+/// A second server cannot open the data of a running server.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_has_one_server() {
     let cluster = Cluster::start().await;

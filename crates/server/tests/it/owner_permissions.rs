@@ -106,7 +106,7 @@ async fn a_request_blocks_so_many_owners() {
         .await;
 }
 
-/// A user who may only write the status of objects can not make the garbage collector delete them.
+/// A user who may only write the status of objects cannot make the garbage collector delete them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_write_gives_no_object_to_owners_that_are_gone() {
     let cluster = Cluster::start().await;

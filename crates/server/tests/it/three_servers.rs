@@ -278,7 +278,7 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
     for (round, state) in [State::Silent, State::Closed].into_iter().enumerate() {
         three.set_lines(state);
         let cut = Instant::now();
-        // The configuration changes where the third server can not see it.
+        // The configuration changes where the third server cannot see it.
         let path = format!("{MUTATING}/stamp");
         let url = format!("https://{}/n/{}", hook.address(), round + 2);
         let patch =

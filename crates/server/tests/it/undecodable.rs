@@ -1,4 +1,4 @@
-//! Objects that are stored and can not be decoded: another program wrote to the store, or a disk is damaged.
+//! Objects that are stored and cannot be decoded: another program wrote to the store, or a disk is damaged.
 
 mod deep;
 mod grants;
@@ -73,7 +73,7 @@ async fn they_are_listed_watched_and_deleted() {
 
         let answer = admin.get(MAPS).await;
         let told = warnings(&answer).join("\n");
-        assert!(told.contains("can not be decoded") && told.contains("broken"), "{why}: {told}");
+        assert!(told.contains("cannot be decoded") && told.contains("broken"), "{why}: {told}");
         let list = answer.expect(200);
         assert_eq!(names(&list), ["broken", "sound"], "{why}");
         let shown = &list["items"][0]["metadata"];
@@ -108,7 +108,7 @@ async fn they_are_listed_watched_and_deleted() {
     }
 }
 
-/// A configuration that can not be decoded does not keep anybody from deleting it.
+/// A configuration that cannot be decoded does not keep anybody from deleting it.
 #[tokio::test(flavor = "multi_thread")]
 async fn configurations_of_admission_are_deleted_through_the_api() {
     let cluster = Cluster::start().await;
@@ -183,7 +183,7 @@ async fn an_object_under_the_key_of_another_can_be_deleted() {
     wait_gone(&admin, &format!("{NAMESPACES}/tenant")).await;
 }
 
-/// A namespace that can not be decoded takes no content, and is emptied before it goes: the next one of its
+/// A namespace that cannot be decoded takes no content, and is emptied before it goes: the next one of its
 /// name gets nothing of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_namespace_takes_its_content_along() {
@@ -200,7 +200,7 @@ async fn a_damaged_namespace_takes_its_content_along() {
     assert_eq!(names(&admin.get(MAPS).await.expect(200)), Vec::<&str>::new());
 }
 
-/// The objects of a definition that can not be decoded are not served again under the next one of its name.
+/// The objects of a definition that cannot be decoded are not served again under the next one of its name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_definition_can_be_deleted() {
     const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -240,7 +240,7 @@ async fn a_damaged_definition_can_be_deleted() {
     assert_eq!(names(&admin.get(widgets).await.expect(200)), Vec::<&str>::new());
 }
 
-/// A hook is asked about the deletion of an object that can not be decoded, and shown what is known of it.
+/// A hook is asked about the deletion of an object that cannot be decoded, and shown what is known of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_see_what_is_left() {
     let cluster = Cluster::start().await;

@@ -330,7 +330,7 @@ async fn several_webhooks_in_one_chain() {
             &["noop", "failopen", "allow"],
             [4, 0, 1],
         ),
-        ("a condition that can not be evaluated", path, false, &[], [1, 1, 0]),
+        ("a condition that cannot be evaluated", path, false, &[], [1, 1, 0]),
         ("label selector", pods, true, &["selector"], [3, 0, 0]),
     ];
     let mut before = counts(&cluster).await;

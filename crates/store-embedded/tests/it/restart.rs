@@ -131,7 +131,7 @@ async fn lazy_runs_leave_a_gap_behind() {
     }
     drop(store);
     let skip = |revision: Revision| Revision::new(revision.as_u64() + REVISION_GAP);
-    // Opened twice without a write: nothing was lost, but the store can not know that.
+    // Opened twice without a write: nothing was lost, but the store cannot know that.
     for _ in 0..2 {
         let store = EmbeddedStore::open(directory.path(), lazy.clone()).unwrap();
         last = skip(last);

@@ -250,7 +250,7 @@ async fn a_full_quota_refuses_what_adds_and_clears_by_itself() {
     try_set(&store, "other", "new", 10).await.unwrap();
 }
 
-/// A tenant that holds a quarter of the quota can not use its last quarter.
+/// A tenant that holds a quarter of the quota cannot use its last quarter.
 #[tokio::test]
 async fn one_namespace_can_not_take_the_whole_quota() {
     let directory = TempDir::new().unwrap();
@@ -267,7 +267,7 @@ async fn one_namespace_can_not_take_the_whole_quota() {
     let tenant = Some("/registry/things/greedy/".into());
     assert_eq!((n_written, refused), (11, Err(WriteError::NoSpace { tenant })));
     try_set(&store, "modest", "a", MIB).await.unwrap();
-    // Many small updates can not exceed the share of the tenant.
+    // Many small updates cannot exceed the share of the tenant.
     let tenant = Some("/registry/things/greedy/".into());
     let refused = try_set(&store, "greedy", "1", MIB + 900).await;
     assert_eq!(refused, Err(WriteError::NoSpace { tenant }));
@@ -331,7 +331,7 @@ async fn a_page_that_can_not_be_written_is_told_and_then_forgotten() {
         try_set(&store, "ns", &format!("{}", n % 5), 100).await.unwrap();
     }
     let degraded = store.status().maintenance_failure_text.unwrap();
-    assert!(degraded.contains("can not move history to a file"), "{degraded}");
+    assert!(degraded.contains("cannot move history to a file"), "{degraded}");
     assert_eq!(store.check_health().await, Ok(()), "it reads and writes all the same");
     let memory = store.status().usage.unwrap().history_memory_bytes;
     // The next page has another name, so the next attempt succeeds.

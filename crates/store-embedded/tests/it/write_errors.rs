@@ -137,7 +137,7 @@ fn a13_a_log_that_can_not_be_rotated_takes_writes() {
                 store.run_periodic_work().await;
                 let status = store.status();
                 let why = status.maintenance_failure_text.expect("a failed task");
-                assert!(why.contains("it can not begin another log file"), "{why}");
+                assert!(why.contains("it cannot begin another log file"), "{why}");
                 assert!(why.contains("Too many open files"), "{why}");
                 assert!(!status.is_read_only);
                 assert_eq!(store.check_health().await, Ok(()));

@@ -30,7 +30,7 @@ impl Harness for Fresh {
         store
     }
 
-    /// Waits, because tests can not set the clock of etcd.
+    /// Waits, because tests cannot set the clock of etcd.
     async fn pass(&self, _store: &EtcdStore, time: Duration) {
         // waits for a real process: etcd, whose leases expire by its own clock
         tokio::time::sleep(time).await;

@@ -16,7 +16,7 @@ const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")
 pub(crate) struct Server {
     process: Child,
     data: TempDir,
-    /// Kept open: a server that can not write there would fail for a reason of ours.
+    /// Kept open: a server that cannot write there would fail for a reason of ours.
     _stdout: BufReader<ChildStdout>,
 }
 

@@ -34,7 +34,7 @@ pub struct Endpoint {
 /// The reason why a request cannot be sent or has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address or the credentials can not be used.
+    /// The address or the credentials cannot be used.
     #[error("cannot use {what}: {why}")]
     Unusable {
         /// The address or the credential that was given.
@@ -62,7 +62,7 @@ pub enum ExchangeError {
     /// The method, the path and the headers do not form a request.
     #[error("{0}")]
     Request(http::Error),
-    /// The host of the URL can not be the name of a server.
+    /// The host of the URL cannot be the name of a server.
     #[error("{0}")]
     ServerName(InvalidDnsNameError),
     /// No connection can be opened.
@@ -105,7 +105,7 @@ impl Endpoint {
     /// Makes the endpoint of a server at an `https` URL. Without a CA file its certificate is not verified.
     ///
     /// # Errors
-    /// The URL, the token or the file can not be used.
+    /// The URL, the token or the file cannot be used.
     pub fn new(url: &str, token: &str, ca_file: Option<&Path>) -> Result<Self, ClientError> {
         let unusable = |what: &str, why: &str| ClientError::Unusable {
             what: what.to_owned(),
@@ -136,7 +136,7 @@ impl Client {
     /// Sends a request and reads the whole answer.
     ///
     /// # Errors
-    /// The server can not be reached, or does not answer in time.
+    /// The server cannot be reached, or does not answer in time.
     pub(super) async fn send(
         &mut self,
         method: &Method,

@@ -15,10 +15,10 @@ pub struct Ratchet {
     ids: BTreeSet<String>,
 }
 
-/// The reason why the list can not be used.
+/// The reason why the list cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RatchetError {
-    /// The file can not be read.
+    /// The file cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The path of the file.
@@ -26,7 +26,7 @@ pub enum RatchetError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file can not be written.
+    /// The file cannot be written.
     #[error("cannot write `{}`", path.display())]
     Write {
         /// The path of the file.
@@ -40,7 +40,7 @@ impl Ratchet {
     /// Reads the list of a folder of suites; a folder without a list has an empty one.
     ///
     /// # Errors
-    /// There is a file, and it can not be read.
+    /// There is a file, and it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, RatchetError> {
         let path = folder.join(FILE);
         let text = match fs::read_to_string(&path) {
@@ -59,7 +59,7 @@ impl Ratchet {
     /// Adds scenarios, removes none, and returns how many are new.
     ///
     /// # Errors
-    /// The file can not be written.
+    /// The file cannot be written.
     pub fn extend(&mut self, ids: impl IntoIterator<Item = String>) -> Result<usize, RatchetError> {
         let n_before = self.ids.len();
         self.ids.extend(ids);

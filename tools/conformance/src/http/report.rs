@@ -57,7 +57,7 @@ impl HttpReport {
     /// Prints a line for the suite and one for each feature; if verbose, also the first difference of each scenario.
     ///
     /// # Errors
-    /// The report can not be written.
+    /// The report cannot be written.
     pub fn print(&self, out: &mut dyn Write, is_verbose: bool) -> io::Result<()> {
         let mut all = Totals::default();
         let mut features: BTreeMap<&str, Totals> = BTreeMap::new();
@@ -78,7 +78,7 @@ impl HttpReport {
     /// Prints the first answer that differs of each scenario that failed.
     ///
     /// # Errors
-    /// The report can not be written.
+    /// The report cannot be written.
     pub fn print_failures(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut failed = self.outcomes.iter().filter(|outcome| !outcome.is_passed());
         failed.try_for_each(|outcome| print_outcome(out, outcome))
@@ -87,7 +87,7 @@ impl HttpReport {
     /// Prints the total of several suites.
     ///
     /// # Errors
-    /// The report can not be written.
+    /// The report cannot be written.
     pub fn print_total(reports: &[Self], out: &mut dyn Write) -> io::Result<()> {
         let mut all = Totals::default();
         reports.iter().flat_map(|report| &report.outcomes).for_each(|outcome| all.add(outcome));

@@ -46,7 +46,7 @@ pub struct HttpOptions {
 /// Replays the chosen scenarios and reports them by suite, in the order of their files.
 ///
 /// # Errors
-/// The vectors can not be used, or the server can not be started or reached.
+/// The vectors cannot be used, or the server cannot be started or reached.
 pub fn run_http(options: &HttpOptions) -> Result<Vec<HttpReport>, HttpError> {
     let suites = read_suites(options)?;
     let scenarios: Vec<(usize, &Scenario)> = suites

@@ -6,7 +6,7 @@ use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// The text by which a recording shows that cel-go panicked. `sort` and `distinct` panic if their operand fails,
-/// and a membership test panics for a key that can not be hashed.
+/// and a membership test panics for a key that cannot be hashed.
 const PANIC: &str = "resulted in error: internal error: ";
 
 /// If cel-go panics, Portcullis evaluates the expression as the language defines it.

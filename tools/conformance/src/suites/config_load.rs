@@ -84,7 +84,7 @@ fn result_to_json(loaded: &LoadedConfiguration) -> Value {
     }
 }
 
-/// Converts a validation error. The vectors can not express other diagnostics, so those never equal a recorded
+/// Converts a validation error. The vectors cannot express other diagnostics, so those never equal a recorded
 /// answer.
 pub(super) fn diagnostic_to_json(diagnostic: &Diagnostic) -> Value {
     match &diagnostic.fault {

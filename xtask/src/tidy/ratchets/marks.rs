@@ -1,4 +1,4 @@
-//! Finds citations that a reader can not follow: sections and numbered rules of a document that is not in the
+//! Finds citations that a reader cannot follow: sections and numbered rules of a document that is not in the
 //! repository.
 
 use std::collections::BTreeSet;

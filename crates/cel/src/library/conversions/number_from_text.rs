@@ -39,7 +39,7 @@ pub(super) fn parse_uint(text: &str) -> Result<u64, NumberError> {
 }
 
 /// Rounds a double towards zero. Returns `None` for numbers that are not strictly between the limits of `int`, so
-/// the smallest integer can not be converted from a double.
+/// the smallest integer cannot be converted from a double.
 pub(crate) fn double_to_int(number: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     (-LIMIT < number && number < LIMIT).then_some(number as i64)
@@ -136,7 +136,7 @@ fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
 
 /// Returns the nearest double. If two doubles are equally near, it is the even one.
 fn parse_hex_float(literal: &FloatParts<'_>) -> Option<f64> {
-    // A number with an exponent beyond this bound is infinite or zero. A text can not have enough
+    // A number with an exponent beyond this bound is infinite or zero. A text cannot have enough
     // digits to compensate for such an exponent.
     const EXPONENT_BOUND: i64 = 1 << 48;
     let sign_and_digits = literal.exponent?;

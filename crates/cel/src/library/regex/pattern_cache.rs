@@ -24,7 +24,7 @@ pub(crate) struct PatternCache {
     pattern_bytes_left: usize,
 }
 
-/// The reason why a pattern can not be used.
+/// The reason why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatternError {
     /// The syntax of the pattern is invalid.

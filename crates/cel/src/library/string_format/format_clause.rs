@@ -22,7 +22,7 @@ pub(super) enum FormatClause {
     Octal,
 }
 
-/// The reason why a clause can not be read, with cel-go's message.
+/// The reason why a clause cannot be read, with cel-go's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FormatClauseError {
     /// The format ends after the percent sign.

@@ -60,7 +60,7 @@ fn format_with_an_error_skips_its_arguments() {
     }
 }
 
-/// Comparing values that can not be compared is an error. They count as equal inside lists and
+/// Comparing values that cannot be compared is an error. They count as equal inside lists and
 /// maps, and as unequal in searches.
 #[test]
 fn incomparable_values() {

@@ -30,7 +30,7 @@ pub(crate) struct FileReport {
     pub(crate) n_unexplained: u64,
 }
 
-/// The reason why a line can not be run. The number is that of the line, from 1.
+/// The reason why a line cannot be run. The number is that of the line, from 1.
 #[derive(Debug)]
 #[expect(
     dead_code,

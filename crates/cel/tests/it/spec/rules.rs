@@ -33,7 +33,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         name: "declared function",
-        reason: "The functions are those of the Kubernetes libraries; a test can not declare its \
+        reason: "The functions are those of the Kubernetes libraries; a test cannot declare its \
                  own.",
         kubernetes: Kubernetes::Same,
         explains: |case, _| !case.functions.is_empty(),
@@ -67,7 +67,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         name: "literal validators",
-        reason: "`duration` and `timestamp` of a text that they can not read is refused when it is \
+        reason: "`duration` and `timestamp` of a text that they cannot read is refused when it is \
                  compiled. The test expects the error when it is evaluated.",
         kubernetes: Kubernetes::Same,
         explains: |case, answer| {
@@ -111,7 +111,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         name: "index that is no key",
-        reason: "cel-go makes no program from an index that is a constant and can not be a key, \
+        reason: "cel-go makes no program from an index that is a constant and cannot be a key, \
                  even where a logical operator would absorb the error.",
         kubernetes: Kubernetes::Same,
         explains: |_, answer| matches!(answer, Answer::Program { error, .. } if error.starts_with("invalid qualifier type")),

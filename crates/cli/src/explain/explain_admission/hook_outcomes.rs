@@ -46,7 +46,7 @@ pub(super) enum HookOutcome {
     Skipped(HookSkipReason),
     /// The server calls the hook.
     Called,
-    /// The server can not call the hook for this reason, and ignores the failure.
+    /// The server cannot call the hook for this reason, and ignores the failure.
     FailsOpen(String),
     /// The server refuses the request at this step, without calling the hook.
     Refuses(Status, RefusalStep),
@@ -76,7 +76,7 @@ pub(super) enum HookSkipReason {
     ConditionError(String),
 }
 
-/// The match conditions of a hook can not be evaluated offline.
+/// The match conditions of a hook cannot be evaluated offline.
 #[derive(Debug, thiserror::Error)]
 enum UndecidableConditions {
     #[error(transparent)]

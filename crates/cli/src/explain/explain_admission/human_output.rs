@@ -36,7 +36,7 @@ impl ExplanationBranch {
 /// Writes a heading, the tree of initializers and hooks in call order, and the conclusion.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(super) fn write_human_explanation(
     out: &mut dyn io::Write,
     explained: &ExplainedWrite<'_>,
@@ -199,7 +199,7 @@ fn build_hook_branch(explained_hook: &ExplainedHook<'_>) -> ExplanationBranch {
         }
         HookOutcome::Called => (VerdictMark::Undecided, "would be called".to_owned()),
         HookOutcome::FailsOpen(why) => {
-            (VerdictMark::NoOpinion, format!("can not be called, which is ignored: {why}"))
+            (VerdictMark::NoOpinion, format!("cannot be called, which is ignored: {why}"))
         }
         HookOutcome::Refuses(status, _) => {
             (VerdictMark::Deny, format!("refuses: {}", status.message))

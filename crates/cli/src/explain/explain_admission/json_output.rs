@@ -21,7 +21,7 @@ use crate::exit::Exit;
 /// Writes an explanation as one line. It omits fields that are empty or do not apply.
 ///
 /// # Errors
-/// Fails if it can not be written.
+/// Fails if it cannot be written.
 pub(super) fn write_json_explanation(
     out: &mut dyn io::Write,
     explained: &ExplainedWrite<'_>,

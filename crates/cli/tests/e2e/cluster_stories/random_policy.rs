@@ -190,7 +190,7 @@ impl Comparison {
         let kubeconfig = self.cluster.kubeconfig();
         let more = ["--verify", "--kubeconfig", kubeconfig.to_str().unwrap()];
         let (code, out, err) = portcullis(&[args, &more].concat());
-        // A list that can not be complete, and questions that are not allowed, are no difference.
+        // A list that cannot be complete, and questions that are not allowed, are no difference.
         let is_expected = matches!(code, 0 | 1) || code == 4 && err.contains("note: ");
         let differs = err.contains("disagreement: ") || err.contains("does not decide");
         if differs || !is_expected {

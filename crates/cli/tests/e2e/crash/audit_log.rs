@@ -38,7 +38,7 @@ pub(super) enum Expected {
     Killed,
     /// It was stopped in order.
     Stopped,
-    /// The disk was full, and what was done can not be taken back because its end can not be recorded.
+    /// The disk was full, and what was done cannot be taken back because its end cannot be recorded.
     FullDisk,
 }
 

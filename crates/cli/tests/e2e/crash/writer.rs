@@ -53,7 +53,7 @@ pub(super) struct Written {
     pub(super) answered: Vec<(String, u16)>,
 }
 
-/// How a writer treats answers that say that the server can not write, or not now.
+/// How a writer treats answers that say that the server cannot write, or not now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// There is no reason for any.

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::server::{Place, Server, directory};
 
 /// A row for each flag, and perhaps for some that this version does not have: its name, its value, and the
-/// flags without which it can not be given. `DIR` is the folder of [`Files`], `DATA` the data directory,
+/// flags without which it cannot be given. `DIR` is the folder of [`Files`], `DATA` the data directory,
 /// `PORT` a free port, `ETCD` a member, and `TLS-ETCD` a member that wants certificates.
 const ROWS: &[FlagRow] = &[
     ("bind-address", "127.0.0.2", &[]),

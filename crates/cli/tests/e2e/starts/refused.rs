@@ -8,7 +8,7 @@ use super::files::Files;
 use super::lives::{Acknowledged, STOP_MAX, block_on};
 use crate::server::{Allowance, Place, Refusal, Server, directory};
 
-/// The exit code of a program that can not use what it needs.
+/// The exit code of a program that cannot use what it needs.
 const UNREADABLE: i32 = 3;
 
 /// Everything in a directory, with the bytes of files.

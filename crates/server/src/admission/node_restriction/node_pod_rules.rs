@@ -108,7 +108,7 @@ async fn check_pod_create_by_node(
     match find_pod_reference(pod) {
         Ok(None) => Ok(()),
         Ok(Some(what)) => {
-            forbid_node_write(format!("node {node} can not create pods that reference {what}"))
+            forbid_node_write(format!("node {node} cannot create pods that reference {what}"))
         }
         Err(
             error @ (PodReferenceError::UnknownVolume(_) | PodReferenceError::UnknownSource(_)),

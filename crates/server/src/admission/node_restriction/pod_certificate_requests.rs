@@ -126,7 +126,7 @@ async fn check_certificate_signer(
     if pod_volumes(pod).iter().flat_map(projected_sources).any(has_certificate) {
         return Ok(());
     }
-    // A resource in a rule can not contain a slash.
+    // A resource in a rule cannot contain a slash.
     let resource = signer.replace('/', ":");
     let account = string_member(wanted, "serviceAccountName");
     if lookups.is_node_allowed(write, VERB, &resource, account).await? {

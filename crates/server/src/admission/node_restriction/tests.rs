@@ -252,7 +252,7 @@ fn a_mirror_pod_refers_to_no_other_object() {
     for (spec, reference) in cases {
         let want = match reference {
             "" => "ok".to_owned(),
-            what => format!("node \"n\" can not create pods that reference {what}"),
+            what => format!("node \"n\" cannot create pods that reference {what}"),
         };
         let case = Case::new("pods", Create, mirror_pod(json!({}), spec.clone()), Value::Null);
         assert_eq!(case.outcome(&objects()), want, "{spec}");

@@ -144,7 +144,7 @@ async fn find_owner_state(
     let got = server.store.get(&key, store::At::Newest).await;
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
     let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
-    // An owner that can not be decoded counts as present, so that nothing is deleted because of it.
+    // An owner that cannot be decoded counts as present, so that nothing is deleted because of it.
     let Ok(tree) = codec::decode_stored_object(&entry.value) else {
         return Ok(OwnerState::Present);
     };
@@ -248,7 +248,7 @@ async fn read_live_object(server: &ServerState, key: &Key) -> Result<Option<Live
             name: name.to_owned(),
             object_tree: shown.into_tree(),
         })),
-        // The owners and dependents of an object that can not be decoded are unknown.
+        // The owners and dependents of an object that cannot be decoded are unknown.
         Err(status) if status.code == 404 || is_undecodable_status(&status) => Ok(None),
         Err(status) => Err(status),
     }

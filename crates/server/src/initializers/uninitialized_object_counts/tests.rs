@@ -153,7 +153,7 @@ fn records_of_others_and_of_earlier_processes_count() {
     third.replace_uninitialized_records(&[]);
     assert_eq!(used(&third, "jane"), (0, 0));
     third.apply_store_events(&[event(&record, Some(&Bytes::from_static(b"{")))]);
-    assert_eq!(used(&third, "jane"), (0, 0), "a record that can not be read");
+    assert_eq!(used(&third, "jane"), (0, 0), "a record that cannot be read");
 }
 
 #[test]

@@ -83,7 +83,7 @@ async fn a_request_keeps_its_configuration() {
     assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
 }
 
-/// An object that can not be decoded does not affect the others, and the status page lists it.
+/// An object that cannot be decoded does not affect the others, and the status page lists it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_object_that_can_not_be_read() {
     let scene = Scene::start().await;

@@ -11,7 +11,7 @@ use crate::admission_hooks::{
     webhook_configuration,
 };
 
-/// A hook that can not be called, or whose response is no review.
+/// A hook that cannot be called, or whose response is no review.
 struct Bad {
     row: &'static str,
     peer: Peer,
@@ -195,7 +195,7 @@ async fn stored_hooks_that_no_server_would_accept_today() {
 }
 
 /// The older review version is sent when it comes first in the list, and its response needs fewer fields. An
-/// answer of another kind can not be decoded, though.
+/// answer of another kind cannot be decoded, though.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_older_form_of_reviews() {
     let scene = Scene::start().await;

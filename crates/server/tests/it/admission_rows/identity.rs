@@ -100,7 +100,7 @@ async fn a_hook_names_an_object_that_has_no_name() {
     assert_eq!(seen, [(None, Value::Null), (None, json!("given"))], "each round");
     assert_eq!(told_once(&validating)["name"], "given");
 
-    // After one hook has set the name, another hook can not change it.
+    // After one hook has set the name, another hook cannot change it.
     renaming.replace(patching(&add("/metadata/name", json!("first")))).unwrap();
     let text = message(scene.admin.post(MAPS, &body).await, 500);
     let want = "Internal error occurred: admission webhook \"b.x.y\" attempted to change \

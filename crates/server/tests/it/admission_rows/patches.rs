@@ -165,7 +165,7 @@ async fn patches_that_are_odd() {
     }
 }
 
-/// A deleted object can not be changed, but a hook may inspect it.
+/// A deleted object cannot be changed, but a hook may inspect it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_on_a_deletion() {
     let scene = Scene::start().await;
@@ -248,7 +248,7 @@ async fn metadata_that_hooks_change() {
     assert_eq!(made["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
 }
 
-/// A change by a hook counts as a change by the caller, so that it can not give the caller more than
+/// A change by a hook counts as a change by the caller, so that it cannot give the caller more than
 /// they may give.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_can_not_lend_permissions() {

@@ -78,7 +78,7 @@ async fn hooks_see_the_token_that_will_be_issued() {
     scene.admin.post(TOKEN, &short).await.expect(422);
     scene.admin.post(&TOKEN.replace("/o/", "/missing/"), &posted).await.expect(404);
     assert_eq!(told(&validating).len(), 0);
-    // A hook can not make it a request for another account.
+    // A hook cannot make it a request for another account.
     for (path, value, code) in
         [("/metadata/name", "other", 422), ("/metadata/uid", "other", 500), ("/kind", "Pod", 500)]
     {

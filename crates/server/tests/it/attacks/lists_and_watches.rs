@@ -72,7 +72,7 @@ async fn replace_unread(
 }
 
 /// A9: nobody reads the lists that alice asks for on 40 streams of one connection. They hold few bytes, they end, and
-/// she can not have more of them than her share. Bob is answered meanwhile.
+/// she cannot have more of them than her share. Bob is answered meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a9_lists_that_nobody_reads() {
     let cluster = Cluster::start_with(|options, _| {

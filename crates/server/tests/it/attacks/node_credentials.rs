@@ -1,4 +1,4 @@
-//! What somebody with the credential of a node can not do.
+//! What somebody with the credential of a node cannot do.
 
 use authn::TokenFile;
 use http::Method;
@@ -551,7 +551,7 @@ async fn a23_hooks_do_not_widen_what_a_node_may_write() {
     new_node.post(NODES, &json!({"metadata": {"name": "n3"}})).await.expect(403);
     let made = node.post(PODS, &site.mirror_pod("m", json!({}), json!({}))).await;
     let message = made.expect(403)["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("can not create pods that reference secrets"), "{message}");
+    assert!(message.contains("cannot create pods that reference secrets"), "{message}");
     let token = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec":
         {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "mine", "uid": mine}}});
     let issued = node.post(&format!("{ACCOUNTS}/default/token"), &token).await;

@@ -1,4 +1,4 @@
-//! Answers of webhooks that are no reviews, which may be those of services that users can not reach.
+//! Answers of webhooks that are no reviews, which may be those of services that users cannot reach.
 
 use ::audit::{AuditLog, Auditor, Policy, Rotation};
 use fake_http::{Answer, Leaf};

@@ -254,7 +254,7 @@ async fn failures_are_ignored_unless_somebody_says_otherwise() {
     }
 }
 
-/// A hook that did not exist before can not have failure policy Fail.
+/// A hook that did not exist before cannot have failure policy Fail.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_begin_open() {
     let cluster = Cluster::start().await;
@@ -346,7 +346,7 @@ async fn patches_change_entries_by_name() {
     let patched = admin.patch(&path, "strategic-merge-patch", &patch).await.expect(200);
     assert_eq!(patched["initializers"], json!([{"name": "b.b.c", "failurePolicy": "Fail"}]));
     assert_eq!(patched["metadata"]["generation"], 3);
-    // A client can not set it.
+    // A client cannot set it.
     let patch = json!({"metadata": {"generation": 7}});
     let patched = admin.patch(&path, "merge-patch", &patch).await.expect(200);
     assert_eq!(patched["metadata"]["generation"], 3);

@@ -161,7 +161,7 @@ impl Walk {
     async fn probe(&mut self, target: &Target, method: Method, path: &str) {
         let mut path = path.to_owned();
         if method == Method::DELETE {
-            // A collection may hold what the server can not do without.
+            // A collection may hold what the server cannot do without.
             path.push_str(if path.contains('?') { "&" } else { "?" });
             path.push_str("labelSelector=coverage%3Dyes");
         }

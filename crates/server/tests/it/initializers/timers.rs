@@ -211,7 +211,7 @@ async fn many_objects_wait_at_one_time() {
     assert_eq!(scene.metric(timeouts).await, Some(40.0));
 }
 
-/// Without a fresh configuration the server can not know which initializers may be skipped.
+/// Without a fresh configuration the server cannot know which initializers may be skipped.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_taken_out_by_stale_configuration() {
     let scene = Scene::start().await;

@@ -1,4 +1,4 @@
-//! Uninitialized objects can not be used.
+//! Uninitialized objects cannot be used.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Roles and bindings that can not be decoded grant nothing, and the server reports them.
+//! Roles and bindings that cannot be decoded grant nothing, and the server reports them.
 
 use serde_json::json;
 
