@@ -14,13 +14,13 @@
 //! use concurrency_limit::{LimitReached, ConcurrencyLimit};
 //!
 //! let limit = Arc::new(ConcurrencyLimit::new(3));
-//! let first = limit.acquire("jane")?;
-//! let second = limit.acquire("jane")?;
-//! assert_eq!(limit.acquire("jane").err(), Some(LimitReached::User { permits_max: 2 }));
-//! let third = limit.acquire("joe")?;
-//! assert_eq!(limit.acquire("ada").err(), Some(LimitReached::Total { permits_max: 3 }));
+//! let first = limit.acquire_permit("jane")?;
+//! let second = limit.acquire_permit("jane")?;
+//! assert_eq!(limit.acquire_permit("jane").err(), Some(LimitReached::User { permits_max: 2 }));
+//! let third = limit.acquire_permit("joe")?;
+//! assert_eq!(limit.acquire_permit("ada").err(), Some(LimitReached::Total { permits_max: 3 }));
 //! drop(first);
-//! assert!(limit.acquire("ada").is_ok());
+//! assert!(limit.acquire_permit("ada").is_ok());
 //! # drop((second, third));
 //! # Ok::<(), LimitReached>(())
 //! ```

@@ -95,6 +95,16 @@ async fn wait_for_check(client: &Client, line: &str) -> u16 {
     }
 }
 
+/// Waits until the log of the server has the text. The server writes its log in the background.
+async fn wait_for_log(server: &Server, text: &str) {
+    let begun = Instant::now();
+    while !server.log().contains(text) {
+        assert!(begun.elapsed() < PATIENCE, "no {text} in {}", server.log());
+        // This waits for a real process, which writes to a file.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// Issues a token of the default service account at one server.
 async fn issue_token(admin: &Client) -> String {
     let body =
@@ -267,13 +277,10 @@ async fn a_server_with_other_files_says_so_and_is_not_ready() {
     let one = start(folders[0].path(), &place, &flags);
     let two = start(folders[1].path(), &place, &flags);
     let stranger = Server::start(folders[2].path(), &place);
-    let log = stranger.log();
-    assert!(log.contains("another server on this store trusts other authorities or keys"), "{log}");
-    assert!(log.contains("this server is not ready"), "{log}");
     let client = stranger.client();
-    let (code, text) = client.get_text("/readyz").await;
-    assert_eq!(code, 500, "{text}");
-    assert!(text.contains("[-]peer-trust failed: reason withheld\n"), "{text}");
+    assert_eq!(wait_for_check(&client, "[-]peer-trust failed: reason withheld\n").await, 500);
+    wait_for_log(&stranger, "another server on this store trusts other authorities or keys").await;
+    wait_for_log(&stranger, "this server is not ready").await;
     for server in [&one, &two] {
         let admin = files.client(server, "admin");
         assert_eq!(wait_for_check(&admin, "[-]peer-trust degraded").await, 200);
