@@ -8,7 +8,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use access_reviews::{
-    PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
+    PlainSubjectAccessReview, PreparedReview, ReviewKind, ReviewRequest, prepare_review,
 };
 use authz::Decision;
 
@@ -50,7 +50,7 @@ fn main() -> std::io::Result<()> {
 }
 
 fn answer_by_fast_path(decision: &Decision, answer: &mut Vec<u8>) -> bool {
-    let Some(review) = SubjectAccessReview::parse(BODY) else { return false };
+    let Some(review) = PlainSubjectAccessReview::parse(BODY) else { return false };
     black_box(review.attributes());
     review.write_response(decision, answer);
     true

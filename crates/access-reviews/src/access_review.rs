@@ -1,6 +1,6 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
-use crate::review::{AccessQuestion, Spec};
+use crate::review_parsing::{AccessQuestion, Spec};
 use api_object::GroupKind;
 use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};
@@ -10,7 +10,9 @@ use crate::invalid_review::{
     into_valid_question, namespace_mismatch_error, path_in_local_review_error,
 };
 use crate::prepare_review::ReviewRequest;
-use crate::read_body::{MalformedBody, ObjectFields, read_spec_with_user, read_spec_without_user};
+use crate::read_body::{
+    MalformedBodyError, ObjectFields, read_spec_with_user, read_spec_without_user,
+};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
@@ -57,7 +59,7 @@ pub(crate) fn prepare_access_review(
     };
     let mut local = FieldErrors::new();
     if kind == ReviewKind::LocalSubjectAccessReview {
-        local = check_local_namespace(&spec, metadata.namespace());
+        local = check_local_review_namespace(&spec, metadata.namespace());
     }
     let faults = metadata.validation_error(kind).into_iter().chain(local);
     // Kubernetes' decoder drops the kind before this message, so its messages begin with a dot.
@@ -91,12 +93,12 @@ fn read<'t>(
         };
         Ok((spec, metadata))
     };
-    read().map_err(|malformed: MalformedBody| malformed.into_review_error(kind, version))
+    read().map_err(|malformed: MalformedBodyError| malformed.into_review_error(kind, version))
 }
 
 /// Checks that the namespace in the spec of a local review is that of the review. An empty namespace in the spec
 /// is an error.
-fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
+fn check_local_review_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
     if let Some(resource) = &spec.resource_attributes

@@ -1,6 +1,6 @@
 //! Answers reviews with a chain.
 
-use authz::{Decision, Recorder, Trace, UnavailableCause, User, Verdict};
+use authz::{Decision, Trace, TraceRecorder, UnavailableCause, User, Verdict};
 use authz_chain::Chain;
 use serde_json::Value;
 
@@ -25,14 +25,14 @@ pub async fn answer_review(
         PreparedReview::Access(review) => {
             let attributes = review.attributes();
             let outcome = chain
-                .authorize_for_caller(caller_name, &attributes, Recorder::disabled_recorder())
+                .authorize_for_caller(caller_name, &attributes, TraceRecorder::disabled_recorder())
                 .await;
             check_authorizers_consulted(&outcome.decision).map_err(AnswerError::Unavailable)?;
             Ok(review.into_response(&outcome.decision))
         }
         PreparedReview::Explanation(review) => {
             let mut trace = Trace::default();
-            let recorder = Recorder::new(&mut trace);
+            let recorder = TraceRecorder::new(&mut trace);
             let outcome =
                 chain.authorize_for_caller(caller_name, &review.attributes(), recorder).await;
             check_authorizers_consulted(&outcome.decision).map_err(AnswerError::Unavailable)?;
@@ -45,7 +45,7 @@ pub async fn answer_review(
         PreparedReview::Subjects(review) => {
             if let Some(permission) = review.required_permission(caller) {
                 let decision =
-                    chain.authorize(&permission, Recorder::disabled_recorder()).await.decision;
+                    chain.authorize(&permission, TraceRecorder::disabled_recorder()).await.decision;
                 match (decision.verdict, &decision.error) {
                     (Verdict::Allow, _) => {}
                     (Verdict::Unavailable(why), _) => return Err(AnswerError::Unavailable(why)),

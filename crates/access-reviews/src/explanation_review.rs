@@ -1,6 +1,6 @@
 //! SubjectAccessExplanation: an access review with a trace of the decision.
 
-use crate::review::AccessQuestion;
+use crate::review_parsing::AccessQuestion;
 use api_object::GroupKind;
 use authz::{Attributes, Trace};
 use authz_chain::{Chain, ChainDecision};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::invalid_review::into_valid_question;
 use crate::prepare_review::ReviewRequest;
-use crate::read_body::{MalformedBody, ObjectFields, read_spec_with_user};
+use crate::read_body::{MalformedBodyError, ObjectFields, read_spec_with_user};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
@@ -64,8 +64,8 @@ pub(crate) fn prepare_explanation_review(
         let spec = read_spec_with_user(&fields, request.version, "SubjectAccessExplanationSpec")?;
         Ok((spec, Metadata::read(&fields)?))
     };
-    let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.into_review_error(KIND, request.version))?;
+    let (spec, mut metadata) = read()
+        .map_err(|error: MalformedBodyError| error.into_review_error(KIND, request.version))?;
     metadata.set_namespace(KIND, request.namespace)?;
     let kind_in_messages = GroupKind::new(KIND.group(), KIND.name());
     let question =

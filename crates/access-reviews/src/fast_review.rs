@@ -5,7 +5,7 @@ use std::io::Write;
 use authz::{Attributes, Decision, RbacGrant, Verdict};
 use serde::Serialize;
 
-use crate::review::{AccessQuestion, Spec, Version, parse_plain_review};
+use crate::review_parsing::{AccessQuestion, Spec, Version, parse_plain_review};
 use crate::review_response::AccessStatus;
 
 /// A valid SubjectAccessReview of version v1 without unusual syntax.
@@ -24,7 +24,7 @@ use crate::review_response::AccessStatus;
 /// assert!(answer.ends_with(b"\"status\":{\"allowed\":true,\"reason\":\"a rule\"}}\n"));
 /// ```
 #[derive(Debug)]
-pub struct SubjectAccessReview<'b> {
+pub struct PlainSubjectAccessReview<'b> {
     spec: Spec<'b>,
     access_question: AccessQuestion<'b>,
 }
@@ -33,7 +33,7 @@ pub struct SubjectAccessReview<'b> {
 const RESPONSE_START: &[u8] =
     br#"{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"spec":"#;
 
-impl<'b> SubjectAccessReview<'b> {
+impl<'b> PlainSubjectAccessReview<'b> {
     /// Parses a review; returns `None` if [`prepare_review`](crate::prepare_review) has to read the body.
     pub fn parse(body: &'b [u8]) -> Option<Self> {
         match parse_plain_review(body)? {
@@ -68,7 +68,7 @@ fn write_status(question: &AccessQuestion<'_>, decision: &Decision, out: &mut Ve
         && let Some(grant) = decision.reason.rbac_grant()
     {
         out.extend_from_slice(b"{\"allowed\":true,\"reason\":\"RBAC: allowed by ");
-        if write_plain_grant(&grant, out) {
+        if try_write_unescaped_grant(&grant, out) {
             out.extend_from_slice(b"\"}");
             return;
         }
@@ -78,7 +78,7 @@ fn write_status(question: &AccessQuestion<'_>, decision: &Decision, out: &mut Ve
 }
 
 /// Writes a grant as its `Display` does, within a JSON string. Returns false if a name needs escapes.
-fn write_plain_grant(grant: &RbacGrant<'_>, out: &mut Vec<u8>) -> bool {
+fn try_write_unescaped_grant(grant: &RbacGrant<'_>, out: &mut Vec<u8>) -> bool {
     let (binding_kind, binding_namespace) = match grant.binding_namespace.name() {
         None => ("ClusterRoleBinding", None),
         Some(namespace) => ("RoleBinding", Some(namespace)),
@@ -116,9 +116,9 @@ fn needs_no_escapes(text: &str) -> bool {
 
 /// Writes a spec as its `Serialize` does, member by member, because the general serializer takes several times as long.
 fn write_spec(spec: &Spec<'_>, out: &mut Vec<u8>) {
-    let mut object = ObjectWriter::open_object(out);
+    let mut object = JsonObjectWriter::write_object_start(out);
     if let Some(attributes) = &spec.resource_attributes {
-        let mut inner = object.open_nested_object("resourceAttributes");
+        let mut inner = object.write_object_member_start("resourceAttributes");
         inner.write_string_member("namespace", attributes.namespace);
         inner.write_string_member("verb", attributes.verb);
         inner.write_string_member("group", attributes.group);
@@ -132,13 +132,13 @@ fn write_spec(spec: &Spec<'_>, out: &mut Vec<u8>) {
         if let Some(selector) = &attributes.label_selector {
             inner.write_value_member("labelSelector", selector);
         }
-        inner.close_object();
+        inner.write_object_end();
     }
     if let Some(attributes) = &spec.non_resource_attributes {
-        let mut inner = object.open_nested_object("nonResourceAttributes");
+        let mut inner = object.write_object_member_start("nonResourceAttributes");
         inner.write_string_member("path", attributes.path);
         inner.write_string_member("verb", attributes.verb);
-        inner.close_object();
+        inner.write_object_end();
     }
     object.write_string_member("user", spec.user);
     object.write_list_member("groups", spec.groups.as_deref().unwrap_or_default());
@@ -147,27 +147,27 @@ fn write_spec(spec: &Spec<'_>, out: &mut Vec<u8>) {
         object.write_value_member("extra", &spec.extra);
     }
     object.write_string_member("uid", spec.uid);
-    object.close_object();
+    object.write_object_end();
 }
 
 /// Writes the members of a JSON object.
-struct ObjectWriter<'o> {
+struct JsonObjectWriter<'o> {
     json_output: &'o mut Vec<u8>,
     is_empty: bool,
 }
 
-impl<'o> ObjectWriter<'o> {
-    fn open_object(out: &'o mut Vec<u8>) -> Self {
+impl<'o> JsonObjectWriter<'o> {
+    fn write_object_start(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self { json_output: out, is_empty: true }
     }
 
-    fn open_nested_object(&mut self, name: &str) -> ObjectWriter<'_> {
+    fn write_object_member_start(&mut self, name: &str) -> JsonObjectWriter<'_> {
         self.write_member_name(name);
-        ObjectWriter::open_object(self.json_output)
+        JsonObjectWriter::write_object_start(self.json_output)
     }
 
-    fn close_object(self) {
+    fn write_object_end(self) {
         self.json_output.push(b'}');
     }
 
@@ -185,7 +185,7 @@ impl<'o> ObjectWriter<'o> {
     fn write_string_member(&mut self, name: &str, text: &str) {
         if !text.is_empty() {
             self.write_member_name(name);
-            write_json_text(self.json_output, text);
+            write_unescaped_json_string(self.json_output, text);
         }
     }
 
@@ -197,7 +197,7 @@ impl<'o> ObjectWriter<'o> {
         self.write_member_name(name);
         for (idx, text) in texts.iter().enumerate() {
             self.json_output.push(if idx == 0 { b'[' } else { b',' });
-            write_json_text(self.json_output, text);
+            write_unescaped_json_string(self.json_output, text);
         }
         self.json_output.push(b']');
     }
@@ -214,7 +214,7 @@ fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 }
 
 /// Writes a string. The texts of a plain review need no escapes, since it was written without any.
-fn write_json_text(out: &mut Vec<u8>, text: &str) {
+fn write_unescaped_json_string(out: &mut Vec<u8>, text: &str) {
     let needs_escape = |byte: &u8| *byte < b' ' || matches!(*byte, b'"' | b'\\');
     // This does not use `any`, which reads one byte at a time.
     if text.as_bytes().iter().fold(false, |found, byte| found | needs_escape(byte)) {
@@ -313,7 +313,7 @@ mod tests {
             assert_eq!(String::from_utf8(written).unwrap(), want);
         }
         let mut written = Vec::new();
-        write_json_text(&mut written, "a\"b\\c\n");
+        write_unescaped_json_string(&mut written, "a\"b\\c\n");
         assert_eq!(written, br#""a\"b\\c\n""#);
     }
 }

@@ -1,6 +1,6 @@
 //! Errors that reviews of several kinds may have.
 
-use crate::review::{AccessQuestion, Spec};
+use crate::review_parsing::{AccessQuestion, Spec};
 use api_object::GroupKind;
 use field_errors::{FieldError, FieldErrors, FieldPath};
 

@@ -3,19 +3,19 @@
 //! Its spec is older than the separation of resources and non-resource paths. It has a verb, a resource that is
 //! named by its kind, the name of an object, and the content of one, which is refused.
 
-use crate::review::{AccessQuestion, AccessTarget, ResourceTarget};
+use crate::review_parsing::{AccessQuestion, AccessTarget, ResourceTarget};
 use api_object::GroupKind;
 use authz::User;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
 use crate::prepare_review::ReviewRequest;
-use crate::read_body::{MalformedBody, ObjectFields, read_spec_fields};
+use crate::read_body::{MalformedBodyError, ObjectFields, read_spec_fields};
 use crate::resolve_resource::{ResourceNameField, ResourceNameInBody};
+use crate::resource_access_review::ResourceAccessReview;
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_response::ResponseWithoutStatus;
-use crate::subjects_review::SubjectsReview;
 
 const KIND: ReviewKind = ReviewKind::LegacyResourceAccessReview;
 
@@ -34,12 +34,12 @@ struct LegacyReviewFields<'t> {
 pub(crate) fn prepare_legacy_review(
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<SubjectsReview, ReviewError> {
+) -> Result<ResourceAccessReview, ReviewError> {
     if request.namespace.is_empty() {
         return Err(ReviewError::NamespaceRequired);
     }
     let fields = ObjectFields::from_body(body, KIND);
-    let malformed = |error: MalformedBody| error.into_review_error(KIND, request.version);
+    let malformed = |error: MalformedBodyError| error.into_review_error(KIND, request.version);
     check_kind_and_version(&fields, request).map_err(malformed)?;
     let mut metadata = match fields.get("metadata") {
         None => Map::new(),
@@ -68,7 +68,7 @@ pub(crate) fn prepare_legacy_review(
         review_kind: GroupKind::new("", KIND.name()),
         review_name: name,
     };
-    Ok(SubjectsReview {
+    Ok(ResourceAccessReview {
         response_without_status: response,
         access_question: question,
         namespace_to_authorize: None,
@@ -79,16 +79,16 @@ pub(crate) fn prepare_legacy_review(
 fn check_kind_and_version(
     fields: &ObjectFields<'_>,
     request: &ReviewRequest<'_>,
-) -> Result<(), MalformedBody> {
+) -> Result<(), MalformedBodyError> {
     let kind = fields.read_string("kind")?;
     if !kind.is_empty() && kind != KIND.name() {
         let kind = go_compat::quote(kind);
-        return Err(MalformedBody::new(format!("no kind {kind} is served here")));
+        return Err(MalformedBodyError::new(format!("no kind {kind} is served here")));
     }
     let api_version = fields.read_string("apiVersion")?;
     if !api_version.is_empty() && api_version != request.version {
         let api_version = go_compat::quote(api_version);
-        return Err(MalformedBody::new(format!(
+        return Err(MalformedBodyError::new(format!(
             "the apiVersion {api_version} is not that of the path"
         )));
     }
@@ -98,7 +98,7 @@ fn check_kind_and_version(
 fn read_legacy_fields<'t>(
     fields: &ObjectFields<'t>,
     version: &str,
-) -> Result<LegacyReviewFields<'t>, MalformedBody> {
+) -> Result<LegacyReviewFields<'t>, MalformedBodyError> {
     let Some(spec) = read_spec_fields(fields, version, "ResourceAccessReviewSpec")? else {
         return Ok(LegacyReviewFields {
             verb: "",

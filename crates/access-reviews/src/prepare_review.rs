@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::access_review::{self, AccessReview};
 use crate::explanation_review::{self, ExplanationReview};
 use crate::legacy_resource_access_review;
+use crate::resource_access_review::{self, ResourceAccessReview};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::rules_review::{self, RulesReview};
 use crate::self_subject_review;
-use crate::subjects_review::{self, SubjectsReview};
 
 /// The request that posts a review.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub enum PreparedReview {
     /// A review that lists the rules of a user.
     Rules(RulesReview),
     /// A review that lists the subjects that may perform an action.
-    Subjects(SubjectsReview),
+    Subjects(ResourceAccessReview),
     /// The body of the response, if no authorizer decides.
     Answered(Value),
 }
@@ -67,10 +67,11 @@ pub fn prepare_review(
             rules_review::prepare_rules_review(body, request).map(PreparedReview::Rules)
         }
         ReviewKind::SelfSubjectReview => {
-            self_subject_review::answer_self_review(body, request).map(PreparedReview::Answered)
+            self_subject_review::answer_self_subject_review(body, request)
+                .map(PreparedReview::Answered)
         }
         ReviewKind::ResourceAccessReview | ReviewKind::LocalResourceAccessReview => {
-            subjects_review::prepare_subjects_review(kind, body, request)
+            resource_access_review::prepare_resource_access_review(kind, body, request)
                 .map(PreparedReview::Subjects)
         }
         ReviewKind::LegacyResourceAccessReview => {

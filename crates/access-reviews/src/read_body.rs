@@ -1,7 +1,7 @@
 //! Reads the tree of a body as Kubernetes decodes typed objects: `null` is absent, unknown fields are ignored, and errors
 //! about types have Go's words.
 
-use crate::review::{
+use crate::review_parsing::{
     NonResourceAttributes, ResourceAttributes, SelectorAttributes, SelectorRequirement, Spec,
 };
 use serde_json::{Map, Value};
@@ -11,9 +11,9 @@ use crate::review_kind::ReviewKind;
 
 /// A value in the body has the wrong type.
 #[derive(Debug)]
-pub(crate) struct MalformedBody(String);
+pub(crate) struct MalformedBodyError(String);
 
-impl MalformedBody {
+impl MalformedBodyError {
     pub(crate) fn new(message: String) -> Self {
         Self(message)
     }
@@ -46,7 +46,7 @@ impl<'t> ObjectFields<'t> {
         self.json_members?.get(name).filter(|value| !value.is_null())
     }
 
-    pub(crate) fn read_string(&self, name: &str) -> Result<&'t str, MalformedBody> {
+    pub(crate) fn read_string(&self, name: &str) -> Result<&'t str, MalformedBodyError> {
         match self.get(name) {
             None => Ok(""),
             Some(Value::String(text)) => Ok(text),
@@ -54,7 +54,10 @@ impl<'t> ObjectFields<'t> {
         }
     }
 
-    pub(crate) fn read_strings(&self, name: &str) -> Result<Option<Vec<&'t str>>, MalformedBody> {
+    pub(crate) fn read_strings(
+        &self,
+        name: &str,
+    ) -> Result<Option<Vec<&'t str>>, MalformedBodyError> {
         let Some(value) = self.get(name) else { return Ok(None) };
         self.read_string_list(name, value, "[]string").map(Some)
     }
@@ -66,7 +69,7 @@ impl<'t> ObjectFields<'t> {
         selector_type_name: &'static str,
         selector_go_type: &str,
         path: &'static str,
-    ) -> Result<Option<Self>, MalformedBody> {
+    ) -> Result<Option<Self>, MalformedBodyError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(members)) => Ok(Some(Self {
@@ -83,9 +86,9 @@ impl<'t> ObjectFields<'t> {
         name: &str,
         value: &Value,
         go_type: &str,
-    ) -> MalformedBody {
+    ) -> MalformedBodyError {
         let dot = if self.path.is_empty() { "" } else { "." };
-        MalformedBody(format!(
+        MalformedBodyError(format!(
             "json: cannot unmarshal {} into Go struct field {}.{}{dot}{name} of type {go_type}",
             json_type_name(value),
             self.go_type_name,
@@ -98,7 +101,7 @@ impl<'t> ObjectFields<'t> {
         name: &str,
         value: &'t Value,
         go_type: &str,
-    ) -> Result<Vec<&'t str>, MalformedBody> {
+    ) -> Result<Vec<&'t str>, MalformedBodyError> {
         let Value::Array(items) = value else {
             return Err(self.wrong_type_error(name, value, go_type));
         };
@@ -127,7 +130,7 @@ pub(crate) fn read_spec_with_user<'t>(
     body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Spec<'t>, MalformedBody> {
+) -> Result<Spec<'t>, MalformedBodyError> {
     let Some(fields) = read_spec_fields(body, version, type_name)? else {
         return Ok(Spec::default());
     };
@@ -166,7 +169,7 @@ pub(crate) fn read_spec_without_user<'t>(
     body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Spec<'t>, MalformedBody> {
+) -> Result<Spec<'t>, MalformedBodyError> {
     match read_spec_fields(body, version, type_name)? {
         Some(fields) => read_spec_attributes(&fields),
         None => Ok(Spec::default()),
@@ -178,11 +181,11 @@ pub(crate) fn read_spec_fields<'t>(
     body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Option<ObjectFields<'t>>, MalformedBody> {
+) -> Result<Option<ObjectFields<'t>>, MalformedBodyError> {
     body.read_object("spec", type_name, &format!("{version}.{type_name}"), "spec")
 }
 
-fn read_spec_attributes<'t>(spec: &ObjectFields<'t>) -> Result<Spec<'t>, MalformedBody> {
+fn read_spec_attributes<'t>(spec: &ObjectFields<'t>) -> Result<Spec<'t>, MalformedBodyError> {
     let resource = spec.read_object(
         "resourceAttributes",
         "ResourceAttributes",
@@ -208,7 +211,7 @@ fn read_spec_attributes<'t>(spec: &ObjectFields<'t>) -> Result<Spec<'t>, Malform
 
 fn read_resource_attributes<'t>(
     fields: &ObjectFields<'t>,
-) -> Result<ResourceAttributes<'t>, MalformedBody> {
+) -> Result<ResourceAttributes<'t>, MalformedBodyError> {
     Ok(ResourceAttributes {
         namespace: fields.read_string("namespace")?,
         verb: fields.read_string("verb")?,
@@ -224,7 +227,7 @@ fn read_resource_attributes<'t>(
 
 fn read_non_resource_attributes<'t>(
     fields: &ObjectFields<'t>,
-) -> Result<NonResourceAttributes<'t>, MalformedBody> {
+) -> Result<NonResourceAttributes<'t>, MalformedBodyError> {
     Ok(NonResourceAttributes {
         path: fields.read_string("path")?,
         verb: fields.read_string("verb")?,
@@ -234,8 +237,8 @@ fn read_non_resource_attributes<'t>(
 /// The names of a selector's parts in messages.
 struct SelectorTypeNames {
     name: &'static str,
-    type_name: &'static str,
-    go_type: &'static str,
+    selector_type_name: &'static str,
+    selector_go_type: &'static str,
     path: &'static str,
     requirement_type_name: &'static str,
     requirement_go_type: &'static str,
@@ -245,8 +248,8 @@ struct SelectorTypeNames {
 
 const FIELD_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     name: "fieldSelector",
-    type_name: "FieldSelectorAttributes",
-    go_type: "v1.FieldSelectorAttributes",
+    selector_type_name: "FieldSelectorAttributes",
+    selector_go_type: "v1.FieldSelectorAttributes",
     path: "spec.resourceAttributes.fieldSelector",
     requirement_type_name: "FieldSelectorRequirement",
     requirement_go_type: "v1.FieldSelectorRequirement",
@@ -256,8 +259,8 @@ const FIELD_SELECTOR: SelectorTypeNames = SelectorTypeNames {
 
 const LABEL_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     name: "labelSelector",
-    type_name: "LabelSelectorAttributes",
-    go_type: "v1.LabelSelectorAttributes",
+    selector_type_name: "LabelSelectorAttributes",
+    selector_go_type: "v1.LabelSelectorAttributes",
     path: "spec.resourceAttributes.labelSelector",
     requirement_type_name: "LabelSelectorRequirement",
     requirement_go_type: "v1.LabelSelectorRequirement",
@@ -268,8 +271,13 @@ const LABEL_SELECTOR: SelectorTypeNames = SelectorTypeNames {
 fn read_selector<'t>(
     resource: &ObjectFields<'t>,
     names: &SelectorTypeNames,
-) -> Result<Option<SelectorAttributes<'t>>, MalformedBody> {
-    let found = resource.read_object(names.name, names.type_name, names.go_type, names.path)?;
+) -> Result<Option<SelectorAttributes<'t>>, MalformedBodyError> {
+    let found = resource.read_object(
+        names.name,
+        names.selector_type_name,
+        names.selector_go_type,
+        names.path,
+    )?;
     let Some(fields) = found else { return Ok(None) };
     let requirements = match fields.get("requirements") {
         None => Vec::new(),
@@ -292,7 +300,7 @@ fn read_requirement<'t>(
     selector: &ObjectFields<'t>,
     item: &'t Value,
     names: &SelectorTypeNames,
-) -> Result<SelectorRequirement<'t>, MalformedBody> {
+) -> Result<SelectorRequirement<'t>, MalformedBodyError> {
     let members = match item {
         Value::Null => return Ok(SelectorRequirement::default()),
         Value::Object(members) => members,

@@ -3,9 +3,9 @@
 use api_object::GroupKind;
 use field_errors::{FieldErrors, FieldPath};
 
-use crate::review::AccessTarget;
+use crate::resource_access_review::ResourceAccessReview;
 use crate::review_error::ReviewError;
-use crate::subjects_review::SubjectsReview;
+use crate::review_parsing::AccessTarget;
 
 /// The resource as a review names it: by plural, singular, kind or short name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl ResourceNameInBody {
     }
 }
 
-impl SubjectsReview {
+impl ResourceAccessReview {
     /// Replaces the name of the resource by that of a resource that the server has. `resolve` returns `None` for names
     /// that are used as they are: wildcards, and resources of groups that another server may serve.
     ///

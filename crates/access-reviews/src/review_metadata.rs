@@ -3,7 +3,7 @@
 use field_errors::{BadValue, FieldError, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::read_body::{MalformedBody, ObjectFields};
+use crate::read_body::{MalformedBodyError, ObjectFields};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
@@ -47,7 +47,7 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    pub(crate) fn read(body: &ObjectFields<'_>) -> Result<Self, MalformedBody> {
+    pub(crate) fn read(body: &ObjectFields<'_>) -> Result<Self, MalformedBodyError> {
         let mut set_fields = Map::new();
         let Some(fields) =
             body.read_object("metadata", "ObjectMeta", "v1.ObjectMeta", "metadata")?
@@ -124,7 +124,7 @@ fn is_empty(
     name: &str,
     value: &Value,
     field_type: MetadataFieldType,
-) -> Result<bool, MalformedBody> {
+) -> Result<bool, MalformedBodyError> {
     let wrong = |value: &Value, go_type: &str| Err(fields.wrong_type_error(name, value, go_type));
     match (field_type, value) {
         (MetadataFieldType::Text, _) => fields.read_string(name).map(str::is_empty),
@@ -142,7 +142,7 @@ fn is_empty(
             Ok(_) => Ok(false),
             Err(_) => {
                 let text = go_compat::quote(text);
-                Err(MalformedBody::new(format!("parsing time {text}: not a time of RFC 3339")))
+                Err(MalformedBodyError::new(format!("parsing time {text}: not a time of RFC 3339")))
             }
         },
         (MetadataFieldType::Time, _) => wrong(value, "v1.Time"),

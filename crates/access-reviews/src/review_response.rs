@@ -1,6 +1,6 @@
 //! The common parts of responses to reviews.
 
-use crate::review::AccessQuestion;
+use crate::review_parsing::AccessQuestion;
 use authz::{Decision, Reason, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};

@@ -12,7 +12,7 @@ use crate::review_response::ResponseWithoutStatus;
 const KIND: ReviewKind = ReviewKind::SelfSubjectReview;
 
 /// Answers a review, which needs no authorizer. The metadata of the body is not echoed.
-pub(crate) fn answer_self_review(
+pub(crate) fn answer_self_subject_review(
     body: &Value,
     request: &ReviewRequest<'_>,
 ) -> Result<Value, ReviewError> {

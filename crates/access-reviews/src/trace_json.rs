@@ -20,13 +20,13 @@ pub struct TraceNode<'t> {
 }
 
 /// The events of a trace, outermost first.
-pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
-    collect_trace_level(&mut trace.trace_entries().iter().peekable(), 0)
+pub fn build_trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
+    build_trace_nodes_at_depth(&mut trace.trace_entries().iter().peekable(), 0)
 }
 
 /// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
 pub fn trace_to_json(trace: &Trace) -> Json {
-    trace_tree(trace).iter().map(trace_node_to_json).collect()
+    build_trace_tree(trace).iter().map(trace_node_to_json).collect()
 }
 
 /// The authorizers that were not consulted, because an earlier one decided.
@@ -39,7 +39,7 @@ pub fn authorizers_not_consulted<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c
 }
 
 fn authorizer_name(event: &TraceEvent) -> Option<&str> {
-    let (_, value) = event.named_values.iter().find(|(name, _)| name == "name")?;
+    let (_, value) = event.trace_event_values.iter().find(|(name, _)| name == "name")?;
     match value {
         Value::Text(text) if event.kind == "authorizer" => Some(text),
         Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::List(_) => None,
@@ -47,14 +47,17 @@ fn authorizer_name(event: &TraceEvent) -> Option<&str> {
 }
 
 /// Takes the entries at `depth` or deeper, up to the first entry of lesser depth.
-fn collect_trace_level<'t>(
+fn build_trace_nodes_at_depth<'t>(
     entries: &mut Peekable<Iter<'t, TraceEntry>>,
     depth: usize,
 ) -> Vec<TraceNode<'t>> {
     let mut nodes = Vec::new();
     while let Some(entry) = entries.next_if(|entry| entry.trace_depth.min(DEPTH_MAX) >= depth) {
-        let children =
-            if depth < DEPTH_MAX { collect_trace_level(entries, depth + 1) } else { Vec::new() };
+        let children = if depth < DEPTH_MAX {
+            build_trace_nodes_at_depth(entries, depth + 1)
+        } else {
+            Vec::new()
+        };
         nodes.push(TraceNode { trace_event: &entry.trace_event, child_nodes: children });
     }
     nodes
@@ -63,7 +66,7 @@ fn collect_trace_level<'t>(
 fn trace_node_to_json(node: &TraceNode<'_>) -> Json {
     let fields = node
         .trace_event
-        .named_values
+        .trace_event_values
         .iter()
         .map(|(name, value)| (name.to_string(), trace_value_to_json(value)));
     let mut members = Map::new();
@@ -91,7 +94,7 @@ fn trace_value_to_json(value: &Value) -> Json {
 mod tests {
     use super::*;
 
-    use authz::Recorder;
+    use authz::TraceRecorder;
     use serde_json::json;
 
     fn shape(nodes: &[TraceNode<'_>]) -> String {
@@ -105,26 +108,28 @@ mod tests {
     #[test]
     fn entries_lie_below_the_nearest_of_lesser_depth() {
         let mut trace = Trace::default();
-        let mut recorder = Recorder::new(&mut trace);
-        recorder.record_event(|| TraceEvent::new("a"));
-        let mut inner = recorder.record_parent_event(|| TraceEvent::new("b"));
-        inner.record_event(|| TraceEvent::new("c"));
-        inner.record_parent_event(|| TraceEvent::new("d")).record_event(|| TraceEvent::new("e"));
-        inner.record_event(|| TraceEvent::new("f"));
-        recorder.record_event(|| TraceEvent::new("g"));
-        assert_eq!(shape(&trace_tree(&trace)), "a b(c d(e) f) g");
+        let mut recorder = TraceRecorder::new(&mut trace);
+        recorder.record_trace_event(|| TraceEvent::new("a"));
+        let mut inner = recorder.record_parent_trace_event(|| TraceEvent::new("b"));
+        inner.record_trace_event(|| TraceEvent::new("c"));
+        inner
+            .record_parent_trace_event(|| TraceEvent::new("d"))
+            .record_trace_event(|| TraceEvent::new("e"));
+        inner.record_trace_event(|| TraceEvent::new("f"));
+        recorder.record_trace_event(|| TraceEvent::new("g"));
+        assert_eq!(shape(&build_trace_tree(&trace)), "a b(c d(e) f) g");
     }
 
     #[test]
     fn depth_is_limited() {
-        fn nest(mut recorder: Recorder<'_>, n: usize) {
+        fn nest(mut recorder: TraceRecorder<'_>, n: usize) {
             if n > 0 {
-                nest(recorder.record_parent_event(|| TraceEvent::new("x")), n - 1);
+                nest(recorder.record_parent_trace_event(|| TraceEvent::new("x")), n - 1);
             }
         }
         let mut trace = Trace::default();
-        nest(Recorder::new(&mut trace), 1000);
-        let tree = trace_tree(&trace);
+        nest(TraceRecorder::new(&mut trace), 1000);
+        let tree = build_trace_tree(&trace);
         let (mut node, mut depth) = (&tree[0], 0);
         while let Some(child) = node.child_nodes.first() {
             (node, depth) = (child, depth + 1);
@@ -136,13 +141,13 @@ mod tests {
     fn json_keeps_the_types_of_values() {
         let mut trace = Trace::default();
         let event = TraceEvent::new("x")
-            .with_named_value("t", "a")
-            .with_named_value("b", true)
-            .with_named_value("n", 7usize);
-        let event = event.with_named_value("l", vec!["q".to_owned()]);
-        Recorder::new(&mut trace)
-            .record_parent_event(|| event)
-            .record_event(|| TraceEvent::new("y"));
+            .with_trace_event_value("t", "a")
+            .with_trace_event_value("b", true)
+            .with_trace_event_value("n", 7usize);
+        let event = event.with_trace_event_value("l", vec!["q".to_owned()]);
+        TraceRecorder::new(&mut trace)
+            .record_parent_trace_event(|| event)
+            .record_trace_event(|| TraceEvent::new("y"));
         let want = json!([{
             "kind": "x", "fields": {"t": "a", "b": true, "n": 7, "l": ["q"]},
             "children": [{"kind": "y", "fields": {}}],

@@ -25,7 +25,7 @@ pub(crate) struct CallFailure {
     pub(crate) message: String,
     /// The status code in the metrics.
     pub(crate) code: i32,
-    pub(crate) cause: HookFailureCause,
+    pub(crate) failure_cause: HookFailureCause,
 }
 
 /// Why a failure policy let a request pass without its hook.
@@ -80,7 +80,7 @@ impl HookFailureCause {
 
 impl CallFailure {
     fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: HookFailureCause) -> Self {
-        Self { message: format!("{step}: {why}"), code, cause }
+        Self { message: format!("{step}: {why}"), code, failure_cause: cause }
     }
 
     /// No review can be encoded for the hook as it is configured.

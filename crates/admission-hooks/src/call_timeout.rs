@@ -19,20 +19,20 @@ pub(crate) struct SessionDeadline {
 }
 
 impl SessionDeadline {
-    pub(crate) fn has_passed(&self, now: Instant) -> bool {
+    pub(crate) fn has_deadline_passed(&self, now: Instant) -> bool {
         self.at <= now
     }
 
     /// The `timeoutSeconds` of a hook, limited by the longest duration of a call.
     pub(crate) fn call_timeout(&self, hook: &Hook) -> Duration {
-        hook.timeout.min(self.call_duration_max)
+        hook.call_timeout.min(self.call_duration_max)
     }
 }
 
 /// The query that tells a hook its timeout, in whole seconds and rounded up. It does not contain the
 /// deadline of the request: a hook that gives up because of that would fail due to the caller, and its
 /// failure policy would apply.
-pub(crate) fn timeout_query(timeout: Duration) -> String {
+pub(crate) fn announced_timeout_query(timeout: Duration) -> String {
     format!("timeout={}s", timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0))
 }
 
@@ -50,7 +50,7 @@ mod tests {
         let webhooks: Vec<_> = seconds.iter().map(|own| json!({ "timeoutSeconds": own })).collect();
         let object = json!({ "webhooks": webhooks });
         let kind = ConfigurationKind::Mutating;
-        let configuration = Configuration::compile(kind, object.as_object().unwrap());
+        let configuration = Configuration::compile_configuration(kind, object.as_object().unwrap());
         Snapshot::new(&[std::sync::Arc::new(configuration)])
     }
 
@@ -71,15 +71,16 @@ mod tests {
         let now = Instant::now();
         let time = SessionDeadline { at: now + SECOND, call_duration_max: CALL_TIME_MAX };
         let hooks = snapshot.mutating_hooks().hooks().iter();
-        let told: Vec<_> = hooks.map(|hook| timeout_query(time.call_timeout(hook))).collect();
+        let told: Vec<_> =
+            hooks.map(|hook| announced_timeout_query(time.call_timeout(hook))).collect();
         assert_eq!(told, ["timeout=20s", "timeout=5s"]);
-        assert!(time.has_passed(now + SECOND));
+        assert!(time.has_deadline_passed(now + SECOND));
     }
 
     #[test]
     fn what_is_told_is_rounded_up() {
         for (millis, want) in [(1, "timeout=1s"), (1000, "timeout=1s"), (1001, "timeout=2s")] {
-            assert_eq!(timeout_query(Duration::from_millis(millis)), want);
+            assert_eq!(announced_timeout_query(Duration::from_millis(millis)), want);
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct ClientPool<T> {
 
 #[derive(Debug)]
 struct PoolState<T> {
-    entries: HashMap<PoolKey, PoolEntry<T>>,
+    pool_entries: HashMap<PoolKey, PoolEntry<T>>,
     n_keys_created: u64,
     n_uses: u64,
 }
@@ -33,7 +33,7 @@ impl<T> Default for ClientPool<T> {
     fn default() -> Self {
         Self {
             pool_state: Mutex::new(PoolState {
-                entries: HashMap::new(),
+                pool_entries: HashMap::new(),
                 n_keys_created: 0,
                 n_uses: 0,
             }),
@@ -53,7 +53,7 @@ impl<T> ClientPool<T> {
     pub(crate) fn get(&self, key: PoolKey) -> Option<Arc<T>> {
         let mut state = self.lock();
         let last_use_number = state.next_use_number();
-        let entry = state.entries.get_mut(&key)?;
+        let entry = state.pool_entries.get_mut(&key)?;
         entry.last_use_number = last_use_number;
         Some(Arc::clone(&entry.value))
     }
@@ -64,7 +64,7 @@ impl<T> ClientPool<T> {
         let mut state = self.lock();
         let last_use_number = state.next_use_number();
         let entry = state
-            .entries
+            .pool_entries
             .entry(key)
             .or_insert(PoolEntry { value: Arc::new(value), last_use_number });
         entry.last_use_number = last_use_number;
@@ -78,7 +78,7 @@ impl<T> ClientPool<T> {
 
     /// Removes the value of a key that is no longer used.
     pub(crate) fn remove(&self, key: PoolKey) {
-        let removed = self.lock().entries.remove(&key);
+        let removed = self.lock().pool_entries.remove(&key);
         drop(removed);
     }
 
@@ -95,15 +95,15 @@ impl<T> PoolState<T> {
 
     /// Removes the least recently used value if there are too many. It searches all values, which are few.
     fn evict_least_recently_used(&mut self) -> Option<PoolEntry<T>> {
-        if self.entries.len() <= SERVICES_MAX {
+        if self.pool_entries.len() <= SERVICES_MAX {
             return None;
         }
         let oldest = self
-            .entries
+            .pool_entries
             .iter()
             .min_by_key(|(_, entry)| entry.last_use_number)
             .map(|(key, _)| *key)?;
-        self.entries.remove(&oldest)
+        self.pool_entries.remove(&oldest)
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         pool.insert(*last, SERVICES_MAX);
         assert_eq!(pool.get(others[1]), None);
         assert!(pool.get(others[0]).is_some() && pool.get(*last).is_some());
-        assert_eq!(pool.lock().entries.len(), SERVICES_MAX);
+        assert_eq!(pool.lock().pool_entries.len(), SERVICES_MAX);
     }
 
     #[test]

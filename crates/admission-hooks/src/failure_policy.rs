@@ -4,8 +4,8 @@ use admission::{FailurePolicy, Hook};
 
 use crate::call_failure::CallFailure;
 use crate::hook_call::CallError;
+use crate::hook_observer::RejectionCause;
 use crate::hook_refusal::HookRefusal;
-use crate::observer::RejectionCause;
 use crate::session_report::CallVerdict;
 
 /// Decides whether the request goes on without the hook.
@@ -22,7 +22,7 @@ pub(crate) fn apply_failure_policy(
             (CallVerdict::Error(refusal.to_string()), Err(refusal))
         }
         (CallError::HookFailed(failure), FailurePolicy::Ignore) => {
-            let CallFailure { message, cause, .. } = failure;
+            let CallFailure { message, failure_cause: cause, .. } = failure;
             (CallVerdict::FailOpen { cause, message }, Ok(()))
         }
         (CallError::HookFailed(failure), FailurePolicy::Fail) => {

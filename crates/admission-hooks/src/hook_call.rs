@@ -10,25 +10,25 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call_failure::{CallFailure, HookFailureCause};
-use crate::call_timeout::{SessionDeadline, timeout_query};
+use crate::call_timeout::{SessionDeadline, announced_timeout_query};
 use crate::catch_panic::catch_panic;
 use crate::hook_connection::ExchangeError;
 use crate::hook_connections::LimitedConnection;
+use crate::hook_observer::Phase;
 use crate::hook_refusal::HookRefusal;
 use crate::hook_response::{HookResponse, HttpReply, parse_response};
-use crate::observer::Phase;
-use crate::review::encode_review;
+use crate::review_request::encode_review;
 use crate::select_hook::ConvertedRequest;
 
 /// A call that is ready to be sent. It borrows nothing, so that a task can own it.
 #[derive(Debug)]
 pub(crate) struct HookCall {
     phase: Phase,
-    webhook: String,
+    webhook_name: String,
     /// The user of the request, whose calls in flight are limited.
     user: String,
     /// The timeout of the hook.
-    timeout: Duration,
+    hook_timeout: Duration,
     version: ReviewVersion,
     uid: String,
     body: Bytes,
@@ -75,21 +75,21 @@ impl HookCall {
         deadline: SessionDeadline,
     ) -> Result<Self, CallError> {
         if attributes.is_dry_run {
-            check_side_effects(hook)?;
+            check_dry_run_side_effects(hook)?;
         }
         let version = hook.review_versions.first().copied().ok_or_else(|| {
             CallFailure::unbuildable_review(
                 "webhook does not accept known AdmissionReview versions (v1, v1beta1)",
             )
         })?;
-        let uid = generate_uid().ok_or_else(|| {
+        let uid = generate_review_uid().ok_or_else(|| {
             CallError::unavailable_error(&hook.name, "the system has no random bytes")
         })?;
         let body = encode_review(version, &uid, attributes, converted_request)
             .map_err(|error| CallError::unavailable_error(&hook.name, error))?;
         let user = attributes.user.map(|user| user.name.clone()).unwrap_or_default();
         let (webhook, timeout) = (hook.name.clone(), deadline.call_timeout(hook));
-        Ok(Self { phase, webhook, user, timeout, version, uid, body })
+        Ok(Self { phase, webhook_name: webhook, user, hook_timeout: timeout, version, uid, body })
     }
 
     /// Sends the call and waits for the response.
@@ -103,9 +103,9 @@ impl HookCall {
         target: Option<LimitedConnection>,
         deadline: SessionDeadline,
     ) -> Result<HookResponse, CallError> {
-        let (phase, webhook) = (self.phase, self.webhook.clone());
+        let (phase, webhook) = (self.phase, self.webhook_name.clone());
         match timeout_at(deadline.at, catch_panic(self.exchange(target))).await {
-            Ok(Ok(Err(_))) if deadline.has_passed(Instant::now()) => {
+            Ok(Ok(Err(_))) if deadline.has_deadline_passed(Instant::now()) => {
                 Err(CallError::ServerFault(HookRefusal::DeadlineExceeded))
             }
             Ok(Ok(outcome)) => outcome,
@@ -118,7 +118,7 @@ impl HookCall {
     }
 
     async fn exchange(self, target: Option<LimitedConnection>) -> Result<HookResponse, CallError> {
-        let webhook = &self.webhook;
+        let webhook = &self.webhook_name;
         let LimitedConnection { connection, call_limit, .. } = target
             .ok_or_else(|| CallError::unavailable_error(webhook, "there is no client for it"))?;
         let _permit =
@@ -126,12 +126,13 @@ impl HookCall {
                 let webhook = webhook.clone();
                 CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
             })?;
-        let query = timeout_query(self.timeout);
-        let reply = connection.exchange(&query, self.body, self.timeout, &self.user).await;
+        let query = announced_timeout_query(self.hook_timeout);
+        let reply = connection.exchange(&query, self.body, self.hook_timeout, &self.user).await;
         let (reply, _answer_bytes) = reply.map_err(|error| match error {
             // The message names the failed step already.
             ExchangeError::NoClient(message) => {
-                CallFailure { message, code: 500, cause: HookFailureCause::Configuration }.into()
+                CallFailure { message, code: 500, failure_cause: HookFailureCause::Configuration }
+                    .into()
             }
             ExchangeError::TooLarge(fault) => CallError::unavailable_error(webhook, fault),
             // The address policy of this server forbids the address, so a retry does not help.
@@ -157,12 +158,13 @@ fn to_http_reply(reply: &Reply) -> HttpReply<'_> {
 }
 
 /// A dry run calls only hooks that declare that they have no side effects in a dry run.
-fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
+fn check_dry_run_side_effects(hook: &Hook) -> Result<(), CallError> {
     match hook.side_effects {
         Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
         None => {
             let message = "Webhook SideEffects is nil".to_owned();
-            Err(CallFailure { message, code: 400, cause: HookFailureCause::Configuration }.into())
+            Err(CallFailure { message, code: 400, failure_cause: HookFailureCause::Configuration }
+                .into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
             let webhook = hook.name.clone();
@@ -172,7 +174,7 @@ fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
 }
 
 /// `None` if the system has no random bytes.
-fn generate_uid() -> Option<String> {
+fn generate_review_uid() -> Option<String> {
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;
     Some(format_uuid4(random))

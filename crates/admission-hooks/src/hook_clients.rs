@@ -52,7 +52,7 @@ impl HookClients {
         environment: &HookEnvironment,
     ) -> Result<Self, ExchangeError> {
         let resolver: Option<Arc<dyn ServiceResolver>> =
-            match (&config.endpoint, &environment.cluster_services) {
+            match (&config.hook_endpoint, &environment.cluster_services) {
                 (HookEndpoint::Service { namespace, name, port }, Some(services)) => {
                     // Reports an unusable CA bundle now, although clients are built for each endpoint later.
                     hook_target(config, HTTPS_PORT).map_err(no_client_error)?;
@@ -189,7 +189,7 @@ fn build_client(
     resolver: Option<Arc<dyn ServiceResolver>>,
 ) -> Result<Client, ExchangeError> {
     let target = hook_target(config, service_port).map_err(no_client_error)?;
-    let target = with_credentials(target, &environment.credentials);
+    let target = with_credentials(target, &environment.service_credentials);
     let target = Target { user_agent: USER_AGENT, ..target };
     let observer = Arc::clone(&environment.certificate_observer);
     Client::new(target, resolver, environment.client_limits.clone(), observer).map_err(|error| {
@@ -211,11 +211,13 @@ fn no_client_error(error: impl std::fmt::Display) -> ExchangeError {
 fn with_credentials(target: Target, credentials: &ServiceCredentialsTable) -> Target {
     let (host, port) = match &target.destination {
         Destination::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
-        Destination::Service(service) => (service.dns_name(), service.port.unwrap_or(HTTPS_PORT)),
+        Destination::Service(service) => {
+            (service.service_dns_name(), service.port.unwrap_or(HTTPS_PORT))
+        }
     };
     let access = credentials.credentials_for_host(&host, port);
     Target {
-        credentials: access.credentials,
+        credentials: access.header_credentials,
         client_certificate: access.client_certificate,
         ..target
     }

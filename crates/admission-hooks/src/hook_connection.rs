@@ -39,7 +39,7 @@ pub struct HookEnvironment {
     /// Resolves services. Without it, services are resolved by their DNS names.
     pub cluster_services: Option<Arc<dyn ClusterServices>>,
     /// The credentials of this server for each service.
-    pub credentials: ServiceCredentialsTable,
+    pub service_credentials: ServiceCredentialsTable,
     /// The limits of each client.
     pub client_limits: Limits,
     /// The limit on the calls in flight of each hook.
@@ -54,7 +54,7 @@ impl Default for HookEnvironment {
     fn default() -> Self {
         Self {
             cluster_services: None,
-            credentials: ServiceCredentialsTable::default(),
+            service_credentials: ServiceCredentialsTable::default(),
             client_limits: Limits {
                 response_body_bytes_max: RESPONSE_BYTES_MAX,
                 ..Limits::default()

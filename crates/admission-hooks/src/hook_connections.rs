@@ -9,8 +9,8 @@ use concurrency_limit::ConcurrencyLimit;
 use crate::client_pool::ClientPool;
 use crate::hook_clients::HookClients;
 use crate::hook_connection::{HookConnection, HookEnvironment};
-use crate::long_conditions::LongConditionsTracker;
-use crate::observer::Phase;
+use crate::hook_observer::Phase;
+use crate::long_condition_evaluations::LongEvaluationTracker;
 
 /// The connections to all hooks of a snapshot, in the order of their lists.
 ///
@@ -31,14 +31,14 @@ pub(crate) struct LimitedConnection {
     /// Limits the calls in flight of this hook.
     pub(crate) call_limit: Arc<ConcurrencyLimit>,
     /// Whether the match conditions of this hook take long.
-    pub(crate) long_conditions: Arc<LongConditionsTracker>,
+    pub(crate) long_evaluation_tracker: Arc<LongEvaluationTracker>,
 }
 
 /// The limits of one hook, which outlive changes of its configuration.
 #[derive(Debug, Clone)]
 struct HookLimits {
     call_limit: Arc<ConcurrencyLimit>,
-    long_conditions: Arc<LongConditionsTracker>,
+    long_evaluation_tracker: Arc<LongEvaluationTracker>,
 }
 
 /// The identity of a hook across changes of its configuration.
@@ -46,7 +46,7 @@ struct HookLimits {
 struct HookId {
     phase: Phase,
     configuration_name: String,
-    webhook: String,
+    webhook_name: String,
 }
 
 impl HookConnections {
@@ -74,16 +74,16 @@ impl HookConnections {
                     Arc::new(HookConnection::new(hook.client_config.clone(), environment, pool))
                 });
                 let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
-                let id = HookId { phase, configuration_name: configuration, webhook };
+                let id = HookId { phase, configuration_name: configuration, webhook_name: webhook };
                 let previous_limits = previous.limits_by_hook.get(&id).cloned();
-                let HookLimits { call_limit, long_conditions: condition_load } = limits
+                let HookLimits { call_limit, long_evaluation_tracker: condition_load } = limits
                     .entry(id)
                     .or_insert_with(|| {
                         previous_limits.unwrap_or_else(|| HookLimits {
                             call_limit: Arc::new(ConcurrencyLimit::new(
                                 environment.calls_in_flight_max,
                             )),
-                            long_conditions: Arc::default(),
+                            long_evaluation_tracker: Arc::default(),
                         })
                     })
                     .clone();
@@ -91,7 +91,7 @@ impl HookConnections {
                 targets.push(LimitedConnection {
                     connection,
                     call_limit,
-                    long_conditions: condition_load,
+                    long_evaluation_tracker: condition_load,
                 });
             }
         }

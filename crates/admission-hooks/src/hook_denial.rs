@@ -1,6 +1,6 @@
 //! The denial of a request by a hook, with the `Status` that the hook sent.
 
-use api_object::{Cause, Details};
+use api_object::{Details, StatusCause};
 use serde::Deserialize;
 
 use crate::deserialize_objects;
@@ -83,14 +83,14 @@ struct HookStatusCause {
 impl From<HookStatusDetails> for Details {
     fn from(details: HookStatusDetails) -> Self {
         let n_left_out = details.causes.len().saturating_sub(CAUSES_MAX);
-        let causes = details.causes.into_iter().take(CAUSES_MAX).map(|cause| Cause {
+        let causes = details.causes.into_iter().take(CAUSES_MAX).map(|cause| StatusCause {
             reason: cause.reason.unwrap_or_default(),
             message: cause.message.unwrap_or_default(),
             field: cause.field.unwrap_or_default(),
         });
-        let rest = (n_left_out > 0).then(|| Cause {
+        let rest = (n_left_out > 0).then(|| StatusCause {
             message: format!("and {n_left_out} more errors"),
-            ..Cause::default()
+            ..StatusCause::default()
         });
         let retry_after_seconds = details.retry_after_seconds.unwrap_or_default();
         Self {

@@ -15,8 +15,8 @@ use crate::call_failure::{
 };
 use crate::deserialize_objects;
 use crate::hook_denial::HookStatus;
-use crate::observer::Phase;
-use crate::review::{KIND, version_name};
+use crate::hook_observer::Phase;
+use crate::review_request::{KIND, review_version_name};
 
 /// The valid response of a hook.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +74,7 @@ pub(crate) fn parse_response(
     match version {
         ReviewVersion::V1alpha1 => convert_v1alpha1_response(document),
         ReviewVersion::V1beta1 | ReviewVersion::V1 => {
-            if !document_type.is_review_of(version)? {
+            if !document_type.is_review_of_version(version)? {
                 return Err(failure_of_status_document(document));
             }
             let review: ReviewBody =
@@ -250,8 +250,8 @@ impl TypeMeta {
 
     /// Whether the document is a review of a version; false for a `Status`. A missing version or kind counts
     /// as the expected one.
-    fn is_review_of(&self, version: ReviewVersion) -> Result<bool, CallFailure> {
-        let version = version_name(version);
+    fn is_review_of_version(&self, version: ReviewVersion) -> Result<bool, CallFailure> {
+        let version = review_version_name(version);
         let expected = format!("admission.k8s.io/{version}");
         let api_version =
             Some(self.api_version()).filter(|own| !own.is_empty()).unwrap_or(&expected);

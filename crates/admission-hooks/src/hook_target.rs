@@ -1,7 +1,9 @@
 //! Converts the client configuration of a hook to the target of an HTTPS client.
 
 use admission::{ClientConfig, HookEndpoint};
-use https_client::{CaBundle, CaBundleError, Destination, Scheme, ServiceName, Target, Trust};
+use https_client::{
+    CaBundle, CaBundleError, Destination, Scheme, ServerTrust, ServiceName, Target,
+};
 
 /// Why no client can be made for a hook. The texts are those of Kubernetes' call failures.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +23,7 @@ pub enum HookTargetError {
 /// # Errors
 /// [`HookTargetError`], which is a failure of the call.
 pub fn hook_target(config: &ClientConfig, default_port: u16) -> Result<Target, HookTargetError> {
-    let place = match &config.endpoint {
+    let place = match &config.hook_endpoint {
         HookEndpoint::Invalid => return Err(HookTargetError::InvalidClientConfig),
         HookEndpoint::Url { host, port } => {
             Destination::Url { scheme: Scheme::Https, host: host.clone(), port: *port }
@@ -35,7 +37,7 @@ pub fn hook_target(config: &ClientConfig, default_port: u16) -> Result<Target, H
     let mut target = Target::new(place, &config.path);
     if let Some(pem) = &config.ca_bundle {
         let bundle = CaBundle::from_pem(pem).map_err(HookTargetError::CaBundle)?;
-        target.trust = Trust::CaBundle(bundle);
+        target.server_trust = ServerTrust::CaBundle(bundle);
     }
     Ok(target)
 }

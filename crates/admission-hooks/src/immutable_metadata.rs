@@ -8,13 +8,13 @@ use api_object::Tree;
 
 /// A field that a patch changed and may not change.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ForbiddenChange {
+pub(crate) struct ForbiddenPatchChange {
     field: &'static str,
     from: String,
     to: String,
 }
 
-impl ForbiddenChange {
+impl ForbiddenPatchChange {
     /// The message for the client.
     pub(crate) fn client_message(&self, hook: &str) -> String {
         let Self { field, from, to } = self;
@@ -32,7 +32,7 @@ impl ForbiddenChange {
 pub(crate) fn check_identity_unchanged(
     object: &Tree,
     patched: &Tree,
-) -> Result<(), ForbiddenChange> {
+) -> Result<(), ForbiddenPatchChange> {
     let (own, made) = (api_object::metadata(object), api_object::metadata(patched));
     for (field, from, to, is_settable, is_removable) in [
         (
@@ -73,7 +73,7 @@ pub(crate) fn check_identity_unchanged(
     ] {
         let is_permitted = (is_settable && from.is_empty()) || (is_removable && to.is_empty());
         if from != to && !is_permitted {
-            return Err(ForbiddenChange { field, from: from.to_owned(), to: to.to_owned() });
+            return Err(ForbiddenPatchChange { field, from: from.to_owned(), to: to.to_owned() });
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         return Ok(None);
     }
     if bytes.len() > OPERATIONS_MAX
-        && let Ok(OperationCount(n_operations)) = serde_json::from_slice(bytes)
+        && let Ok(PatchOperationCount(n_operations)) = serde_json::from_slice(bytes)
         && n_operations > OPERATIONS_MAX
     {
         let error = PatchError::TooManyOperations(n_operations);
@@ -46,13 +46,13 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
 }
 
 /// The number of operations of a patch, which is counted without memory for them.
-struct OperationCount(usize);
+struct PatchOperationCount(usize);
 
-impl<'de> Deserialize<'de> for OperationCount {
+impl<'de> Deserialize<'de> for PatchOperationCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Count;
         impl<'de> Visitor<'de> for Count {
-            type Value = OperationCount;
+            type Value = PatchOperationCount;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a list of operations")
@@ -61,12 +61,12 @@ impl<'de> Deserialize<'de> for OperationCount {
             fn visit_seq<A: SeqAccess<'de>>(
                 self,
                 mut items: A,
-            ) -> Result<OperationCount, A::Error> {
+            ) -> Result<PatchOperationCount, A::Error> {
                 let mut n_operations = 0;
                 while items.next_element::<IgnoredAny>()?.is_some() {
                     n_operations += 1;
                 }
-                Ok(OperationCount(n_operations))
+                Ok(PatchOperationCount(n_operations))
             }
         }
         deserializer.deserialize_seq(Count)

@@ -14,14 +14,14 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod session;
+mod hook_session;
 
-mod mutate;
+mod mutating_hooks;
 mod reinvocation;
 mod select_hook;
-mod validate;
+mod validating_hooks;
 
-mod object_kinds;
+mod object_converter;
 
 mod bounded_document;
 mod call_failure;
@@ -33,25 +33,25 @@ mod hook_call;
 mod hook_response;
 mod immutable_metadata;
 mod json_patch;
-mod review;
+mod review_request;
 
 mod client_pool;
 mod hook_clients;
 mod hook_connection;
 mod hook_connections;
 mod hook_target;
-mod long_conditions;
+mod long_condition_evaluations;
 mod service_credentials;
 
-mod annotations;
+mod audit_annotations;
+mod client_warnings;
 mod hook_denial;
+mod hook_observer;
 mod hook_refusal;
-mod observer;
 mod response_limits;
 mod session_report;
-mod warnings;
 
-pub use annotations::{AnnotationLevel, AuditAnnotation};
+pub use audit_annotations::{AnnotationLevel, AuditAnnotation};
 pub use call_failure::HookFailureCause;
 pub use call_timeout::CALL_TIME_MAX;
 pub use catch_panic::{PanicMessage, catch_panic};
@@ -60,13 +60,13 @@ pub use hook_connection::{
 };
 pub use hook_connections::HookConnections;
 pub use hook_denial::HookDenial;
-pub use hook_refusal::{HookRefusal, call_failure_message};
-pub use hook_target::{HookTargetError, hook_target};
-pub use object_kinds::{ObjectConversionError, ObjectConverter, UntypedConverter};
-pub use observer::{
+pub use hook_observer::{
     CallReport, ConditionOutcome, ConditionReport, HookObserver, NoObserver, Phase, RejectionCause,
 };
+pub use hook_refusal::{HookRefusal, call_failure_message};
+pub use hook_session::{HookRequest, HookSession};
+pub use hook_target::{HookTargetError, hook_target};
+pub use object_converter::{ObjectConversionError, ObjectConverter, UntypedConverter};
 pub use response_limits::new_response_bytes_limit;
 pub use service_credentials::{ServiceCredentials, ServiceCredentialsTable};
-pub use session::{HookRequest, HookSession};
 pub use session_report::{CallVerdict, HookEvent, HookOutcome, SessionReport, SkipReason};

@@ -32,16 +32,16 @@ pub fn new_response_bytes_limit(response_bytes_max: usize) -> Arc<ConcurrencyLim
 /// Counts the bytes of one response against a limit until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ResponseBytesPermit {
-    bytes_limit: Arc<ConcurrencyLimit>,
+    response_bytes_limit: Arc<ConcurrencyLimit>,
     user: String,
-    permit: Option<Permit>,
+    response_bytes_permit: Option<Permit>,
 }
 
 impl ResponseBytesPermit {
     /// Creates a permit for no bytes. Later bytes count against the limit of this user.
     pub(crate) fn new(limit: &Arc<ConcurrencyLimit>, user: &str) -> Self {
         let user = authz::user_limit_key(user).to_owned();
-        Self { bytes_limit: Arc::clone(limit), user, permit: None }
+        Self { response_bytes_limit: Arc::clone(limit), user, response_bytes_permit: None }
     }
 }
 
@@ -51,11 +51,12 @@ impl ReplyByteCounter for ResponseBytesPermit {
             return true;
         }
         let n_bytes = n_bytes.next_multiple_of(STEP_BYTES);
-        match &mut self.permit {
+        match &mut self.response_bytes_permit {
             Some(permit) => permit.grow_permit_to(n_bytes).is_ok(),
             None => {
-                self.permit = self.bytes_limit.acquire_permits(&self.user, n_bytes).ok();
-                self.permit.is_some()
+                self.response_bytes_permit =
+                    self.response_bytes_limit.acquire_permits(&self.user, n_bytes).ok();
+                self.response_bytes_permit.is_some()
             }
         }
     }

@@ -7,13 +7,13 @@ use admission::{
     GroupVersionResource, Hook, HookMatch, SkipCause,
 };
 use api_object::Tree;
-use authz::{Recorder, Verdict};
+use authz::{TraceRecorder, Verdict};
 use tokio::time::{Instant, timeout_at};
 
+use crate::hook_observer::{ConditionOutcome, ConditionReport, Phase};
 use crate::hook_refusal::HookRefusal;
-use crate::object_kinds::convert_unless_same_kind;
-use crate::observer::{ConditionOutcome, ConditionReport, Phase};
-use crate::session::HookRequest;
+use crate::hook_session::HookRequest;
+use crate::object_converter::convert_unless_same_kind;
 use crate::session_report::SkipReason;
 
 /// A request in the version in which one hook reviews it.
@@ -73,10 +73,12 @@ pub(crate) async fn select_hook<'a>(
     if hook.match_conditions.is_empty() {
         return Ok(HookSelection::Call(converted_request));
     }
-    let load =
-        request.connections.get(phase, matched.list_position).map(|own| &own.long_conditions);
+    let load = request
+        .hook_connections
+        .get(phase, matched.hook_list_position)
+        .map(|own| &own.long_evaluation_tracker);
     let work = match load {
-        Some(load) => load.begin_condition_evaluation(request.long_computation).await,
+        Some(load) => load.begin_condition_evaluation(request.long_computation_flag).await,
         None => None,
     };
     let began = Instant::now();
@@ -98,11 +100,11 @@ pub(crate) async fn select_hook<'a>(
             SkipCause::NamespaceSelector | SkipCause::ObjectSelector | SkipCause::Condition { .. },
         ) => ConditionOutcome::Exclude,
     };
-    request.observer.on_conditions(&ConditionReport {
-        webhook: &hook.name,
+    request.hook_observer.on_conditions(&ConditionReport {
+        webhook_name: &hook.name,
         phase,
         operation: attributes.operation,
-        duration: began.elapsed(),
+        evaluation_duration: began.elapsed(),
         condition_outcome: outcome,
     });
     if let Some(load) = load {
@@ -135,8 +137,9 @@ async fn evaluate_conditions<'h>(
                     let why = "there is no authorizer to ask".to_owned();
                     return Err(HookRefusal::Internal(why));
                 };
-                let attributes = check.attributes(attributes.user);
-                let decision = authorizer.authorize(&attributes, Recorder::disabled_recorder());
+                let attributes = check.to_authorization_attributes(attributes.user);
+                let decision =
+                    authorizer.authorize(&attributes, TraceRecorder::disabled_recorder());
                 let decision = timeout_at(deadline, decision)
                     .await
                     .map_err(|_| HookRefusal::DeadlineExceeded)?;

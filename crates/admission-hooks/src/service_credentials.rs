@@ -8,14 +8,15 @@ use https_client::{ClientCertificate, Credentials, HostPort, ServiceName};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceCredentials {
     /// The credentials in the headers of requests.
-    pub credentials: Credentials,
+    pub header_credentials: Credentials,
     /// The client certificate of the TLS connection.
     pub client_certificate: Option<ClientCertificate>,
 }
 
 impl ServiceCredentials {
     /// Neither headers nor a certificate.
-    pub const ANONYMOUS: Self = Self { credentials: Credentials::None, client_certificate: None };
+    pub const ANONYMOUS: Self =
+        Self { header_credentials: Credentials::None, client_certificate: None };
 }
 
 /// Credentials by the name of a target, such as `h.example.com:8443`, `*.example.com` or `*`.
@@ -42,9 +43,9 @@ impl ServiceCredentialsTable {
     #[must_use]
     pub fn credentials_for_host(&self, host: &str, port: u16) -> ServiceCredentials {
         let at = HostPort { host: host.to_owned(), port };
-        let with_port = self.find_by_target_name(&at.to_string());
+        let with_port = self.find_credentials_by_target_name(&at.to_string());
         let found = with_port.or_else(|| match port {
-            DEFAULT_PORT => self.find_by_target_name(host),
+            DEFAULT_PORT => self.find_credentials_by_target_name(host),
             _ => None,
         });
         let own =
@@ -55,7 +56,7 @@ impl ServiceCredentialsTable {
         found.or_else(own).or_else(fallback).cloned().unwrap_or(ServiceCredentials::ANONYMOUS)
     }
 
-    fn find_by_target_name(&self, name: &str) -> Option<&ServiceCredentials> {
+    fn find_credentials_by_target_name(&self, name: &str) -> Option<&ServiceCredentials> {
         let mut rest = name;
         let mut found = self.credentials_by_target_name.get(name);
         while found.is_none() {
@@ -72,7 +73,7 @@ fn is_own_server(host: &str, port: u16) -> bool {
         name: "kubernetes".to_owned(),
         port: Some(DEFAULT_PORT),
     };
-    own.port == Some(port) && host == own.dns_name()
+    own.port == Some(port) && host == own.service_dns_name()
 }
 
 #[cfg(test)]
@@ -83,7 +84,7 @@ mod tests {
 
     fn token(text: &str) -> ServiceCredentials {
         ServiceCredentials {
-            credentials: Credentials::Token(Secret::new(text)),
+            header_credentials: Credentials::Token(Secret::new(text)),
             client_certificate: None,
         }
     }

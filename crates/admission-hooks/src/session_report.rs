@@ -5,13 +5,13 @@ use std::time::Duration;
 use admission::Hook;
 use serde_json::Value;
 
-use crate::annotations::{
+use crate::audit_annotations::{
     AuditAnnotation, AuditAnnotations, HookPosition, RESPONSE_ANNOTATIONS_MAX,
 };
 use crate::call_failure::HookFailureCause;
+use crate::client_warnings::{ClientWarnings, ITEMS_MAX};
+use crate::hook_observer::{HookObserver, Phase};
 use crate::hook_response::HookResponse;
-use crate::observer::{HookObserver, Phase};
-use crate::warnings::{ClientWarnings, ITEMS_MAX};
 
 /// The event of one hook in one round.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub struct HookEvent {
     /// The name of the configuration that contains the hook.
     pub configuration_name: String,
     /// The name of the hook.
-    pub webhook: String,
+    pub webhook_name: String,
     /// Whether the hook was called, and the result.
     pub hook_outcome: HookOutcome,
 }
@@ -107,7 +107,7 @@ pub(crate) struct SessionReportBuilder {
 }
 
 impl SessionReportBuilder {
-    pub(crate) fn record_event(
+    pub(crate) fn record_hook_event(
         &mut self,
         phase: Phase,
         at: HookPosition,
@@ -119,7 +119,7 @@ impl SessionReportBuilder {
             round: at.round,
             index: at.index,
             configuration_name: hook.configuration_name.clone(),
-            webhook: hook.name.clone(),
+            webhook_name: hook.name.clone(),
             hook_outcome: outcome,
         });
     }
@@ -138,7 +138,11 @@ impl SessionReportBuilder {
     }
 
     /// Adds the warnings and audit annotations of a valid response, up to their limits.
-    pub(crate) fn add_response(&mut self, webhook: &str, response: &HookResponse) {
+    pub(crate) fn add_response_warnings_and_annotations(
+        &mut self,
+        webhook: &str,
+        response: &HookResponse,
+    ) {
         for (key, value) in response.audit_annotations.iter().take(RESPONSE_ANNOTATIONS_MAX) {
             self.annotations.add_hook_annotation(webhook, key, value.clone());
         }
@@ -149,7 +153,7 @@ impl SessionReportBuilder {
 
     pub(crate) fn build(self) -> SessionReport {
         SessionReport {
-            warnings: self.warnings.into_texts(),
+            warnings: self.warnings.into_warning_texts(),
             annotations: self.annotations.items,
             hook_events: self.hook_events,
         }

@@ -13,7 +13,7 @@ const DEFAULT_PORT: u16 = 443;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientConfig {
     /// The URL or the Service.
-    pub endpoint: HookEndpoint,
+    pub hook_endpoint: HookEndpoint,
     /// The escaped path of all calls; an empty path is sent as `/`.
     pub path: String,
     /// The CA bundle as PEM; `None` for the CAs of the system. Kubernetes does not validate it for webhooks of `v1`, so
@@ -56,7 +56,7 @@ impl ClientConfig {
             let port = service.get("port").map_or(Some(DEFAULT_PORT), parse_port);
             let path = read_string(service, "path").unwrap_or_default();
             return Self {
-                endpoint: service_endpoint(service, port),
+                hook_endpoint: service_endpoint(service, port),
                 path: path.to_owned(),
                 ca_bundle,
             };
@@ -66,11 +66,11 @@ impl ClientConfig {
         };
         let host = String::from_utf8_lossy(url.hostname()).into_owned();
         let endpoint = HookEndpoint::Url { host, port: url.port().parse().ok() };
-        Self { endpoint, path: url.escaped_path().into_owned(), ca_bundle }
+        Self { hook_endpoint: endpoint, path: url.escaped_path().into_owned(), ca_bundle }
     }
 
     /// Reads the `clientConfig` of a hook of `v1alpha1`.
-    pub(crate) fn read_v1alpha1(hook: &Tree) -> Self {
+    pub(crate) fn read_v1alpha1_client_config(hook: &Tree) -> Self {
         let Some(config) = read_object(hook, "clientConfig") else {
             return Self::with_invalid_endpoint();
         };
@@ -80,11 +80,11 @@ impl ClientConfig {
         let path = read_string(config, "urlPath").unwrap_or_default().to_owned();
         // The bundle is required in v1alpha1, so the CAs of the system never replace it.
         let ca_bundle = Some(decode_ca_bundle(config).unwrap_or_default());
-        Self { endpoint: service_endpoint(service, None), path, ca_bundle }
+        Self { hook_endpoint: service_endpoint(service, None), path, ca_bundle }
     }
 
     fn with_invalid_endpoint() -> Self {
-        Self { endpoint: HookEndpoint::Invalid, path: String::new(), ca_bundle: None }
+        Self { hook_endpoint: HookEndpoint::Invalid, path: String::new(), ca_bundle: None }
     }
 }
 

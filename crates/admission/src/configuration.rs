@@ -8,12 +8,12 @@ mod check_rules;
 mod check_selectors;
 mod check_v1alpha1;
 mod check_webhooks;
+mod configuration_kind;
 mod configuration_warnings;
 mod defaults;
-mod fail_open_registration;
 mod field_types;
-mod kind;
 mod ratcheting;
+mod require_fail_open_registration;
 
 use std::net::IpAddr;
 
@@ -22,9 +22,9 @@ use field_errors::{FieldErrors, FieldPath};
 
 pub(crate) use check_names::check_qualified_name;
 pub use check_ordering::{initializer_ordering_errors, initializer_ordering_warnings};
+pub use configuration_kind::ConfigurationKind;
 pub use configuration_warnings::{ConfigurationWarning, WarningKind};
 pub(crate) use field_types::{FieldType, STRING_LIST, check_value_type};
-pub use kind::ConfigurationKind;
 
 use self::ratcheting::UpdateRatchet;
 use crate::json_members::read_objects;
@@ -63,7 +63,7 @@ pub fn known_configuration_fields(kind: ConfigurationKind, at: &str) -> Vec<&'st
 #[must_use]
 pub fn validate_configuration_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    validate_entries(kind, new, None, &mut errors);
+    validate_configuration_entries(kind, new, None, &mut errors);
     if name(new).ends_with(STATIC_MANIFEST_SUFFIX) {
         let at = FieldPath::root("metadata");
         errors.push(at.child("name").invalid(name(new), &reserved_suffix_detail()));
@@ -81,19 +81,19 @@ pub fn validate_configuration_update(
     old: &Tree,
 ) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    validate_entries(kind, new, Some(old), &mut errors);
+    validate_configuration_entries(kind, new, Some(old), &mut errors);
     errors
 }
 
-fn validate_entries(
+fn validate_configuration_entries(
     kind: ConfigurationKind,
     new: &Tree,
     old: Option<&Tree>,
     errors: &mut FieldErrors,
 ) {
-    let at = FieldPath::root(kind.list_member_name());
-    let entries = read_objects(new, kind.list_member_name());
-    let stored = old.map(|old| read_objects(old, kind.list_member_name()));
+    let at = FieldPath::root(kind.entries_member_name());
+    let entries = read_objects(new, kind.entries_member_name());
+    let stored = old.map(|old| read_objects(old, kind.entries_member_name()));
     match kind {
         ConfigurationKind::Initializer => {
             check_v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);
@@ -129,7 +129,7 @@ pub fn refused_address_warnings(
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<ConfigurationWarning> {
-    configuration_warnings::find_refused_addresses(kind, new, refusal)
+    configuration_warnings::warn_of_refused_addresses(kind, new, refusal)
 }
 
 fn reserved_suffix_detail() -> String {

@@ -43,7 +43,7 @@ pub fn is_admission_configuration(kind: &GroupVersionKind<'_>) -> bool {
 }
 
 /// Reports whether a resource is a review.
-pub(crate) fn is_review(group: &str, resource: &str) -> bool {
+pub(crate) fn is_review_group_and_resource(group: &str, resource: &str) -> bool {
     REVIEWS.contains(&(group, resource))
 }
 
@@ -63,7 +63,7 @@ impl Attributes<'_> {
     pub fn exemption(&self) -> Option<Exemption> {
         if is_admission_configuration(&self.kind) {
             Some(Exemption::Configuration)
-        } else if is_review(self.resource.group, self.resource.resource) {
+        } else if is_review_group_and_resource(self.resource.group, self.resource.resource) {
             Some(Exemption::Review)
         } else {
             None

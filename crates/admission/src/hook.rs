@@ -39,7 +39,7 @@ pub struct Hook {
     /// required, does not set it.
     pub side_effects: Option<SideEffects>,
     /// The timeout of one call.
-    pub timeout: Duration,
+    pub call_timeout: Duration,
     /// The versions of AdmissionReview that the hook accepts, in its order of preference, without versions that this
     /// server does not know.
     pub review_versions: Vec<ReviewVersion>,
@@ -128,7 +128,7 @@ impl Hook {
             },
             namespace_selector: LabelSelector::read(tree, "namespaceSelector"),
             object_selector: LabelSelector::read(tree, "objectSelector"),
-            match_conditions: MatchConditions::compile(conditions, compiler),
+            match_conditions: MatchConditions::compile_conditions(conditions, compiler),
             side_effects: match read_string(tree, "sideEffects") {
                 None => None,
                 Some("None") => Some(SideEffects::None),
@@ -136,10 +136,10 @@ impl Hook {
                 Some("Some") => Some(SideEffects::Some),
                 Some(_) => Some(SideEffects::Unknown),
             },
-            timeout: read_timeout(tree),
+            call_timeout: read_hook_timeout(tree),
             review_versions: read_strings(tree, "admissionReviewVersions")
                 .into_iter()
-                .filter_map(ReviewVersion::parse_for_webhook)
+                .filter_map(ReviewVersion::parse_v1_review_version)
                 .collect(),
             reinvocation_policy: match read_string(tree, "reinvocationPolicy") {
                 Some("IfNeeded") => ReinvocationPolicy::IfNeeded,
@@ -149,19 +149,19 @@ impl Hook {
     }
 
     /// Reads a hook of `v1alpha1`. Such a hook runs in the validating phase.
-    pub(crate) fn read_v1alpha1(configuration_name: &str, tree: &Tree) -> Self {
+    pub(crate) fn read_v1alpha1_hook(configuration_name: &str, tree: &Tree) -> Self {
         Self {
             name: read_string(tree, "name").unwrap_or_default().to_owned(),
             configuration_name: configuration_name.to_owned(),
-            client_config: ClientConfig::read_v1alpha1(tree),
+            client_config: ClientConfig::read_v1alpha1_client_config(tree),
             rules: read_rules(tree, RuleDialect::V1alpha1),
-            failure_policy: FailurePolicy::read_v1alpha1(tree),
+            failure_policy: FailurePolicy::read_v1alpha1_failure_policy(tree),
             match_policy: MatchPolicy::Exact,
             namespace_selector: LabelSelector::Requirements(Vec::new()),
             object_selector: LabelSelector::Requirements(Vec::new()),
             match_conditions: MatchConditions::default(),
             side_effects: Some(SideEffects::Unknown),
-            timeout: TIMEOUT_MAX,
+            call_timeout: TIMEOUT_MAX,
             review_versions: vec![ReviewVersion::V1alpha1],
             reinvocation_policy: ReinvocationPolicy::Never,
         }
@@ -170,7 +170,7 @@ impl Hook {
 
 impl FailurePolicy {
     /// Reads the policy of a `v1alpha1` entry, whose default is `Ignore`.
-    pub(crate) fn read_v1alpha1(tree: &Tree) -> Self {
+    pub(crate) fn read_v1alpha1_failure_policy(tree: &Tree) -> Self {
         match read_string(tree, "failurePolicy") {
             Some("Fail") => Self::Fail,
             _ => Self::Ignore,
@@ -180,7 +180,7 @@ impl FailurePolicy {
 
 impl ReviewVersion {
     /// Parses a version that a webhook of `v1` lists; `v1alpha1` is not one of these.
-    pub(crate) fn parse_for_webhook(name: &str) -> Option<Self> {
+    pub(crate) fn parse_v1_review_version(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Self::V1),
             "v1beta1" => Some(Self::V1beta1),
@@ -193,7 +193,7 @@ fn read_rules(tree: &Tree, dialect: RuleDialect) -> Vec<Rule> {
     read_objects(tree, "rules").into_iter().map(|rule| Rule::read(rule, dialect)).collect()
 }
 
-fn read_timeout(tree: &Tree) -> Duration {
+fn read_hook_timeout(tree: &Tree) -> Duration {
     let seconds = tree.get("timeoutSeconds").and_then(serde_json::Value::as_u64);
     seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs).min(TIMEOUT_MAX)
 }

@@ -9,14 +9,17 @@
 //! Time is always an argument.
 
 mod initialize_denied;
+mod initializer_options;
 mod initializer_timers;
 mod initializers_field;
 mod initializers_on_create;
 mod initializers_on_update;
-mod options;
 mod read_repair;
 
 pub use initialize_denied::InitializeDenied;
+pub use initializer_options::{
+    InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits,
+};
 pub use initializer_timers::{ExpiredInitializer, ExpiryAction, InitializerTimers};
 pub use initializers_field::{
     Initializers, copy_initializers, has_pending_initializers, normalize_initializers,
@@ -26,7 +29,4 @@ pub use initializers_on_create::{
     InitializersOnCreate, InitializersOrigin, decide_initializers_on_create,
 };
 pub use initializers_on_update::{InitializersOnUpdate, decide_initializers_on_update};
-pub use options::{
-    InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits,
-};
 pub use read_repair::{ReadRepair, repair_on_read};

@@ -42,7 +42,7 @@ impl Initializer {
     /// Reads the initializers of a configuration in their order.
     pub(crate) fn read_initializers(configuration: &Tree) -> Vec<Self> {
         let entries =
-            read_objects(configuration, ConfigurationKind::Initializer.list_member_name());
+            read_objects(configuration, ConfigurationKind::Initializer.entries_member_name());
         let read = |entry: &Tree| Self::read(api_object::name(configuration), entry);
         entries.into_iter().map(read).collect()
     }
@@ -52,8 +52,8 @@ impl Initializer {
         Self {
             name: read_string(entry, "name").unwrap_or_default().to_owned(),
             configuration_name: configuration_name.to_owned(),
-            rules: rules.into_iter().map(Rule::read_for_initializer).collect(),
-            failure_policy: FailurePolicy::read_v1alpha1(entry),
+            rules: rules.into_iter().map(Rule::read_initializer_rule).collect(),
+            failure_policy: FailurePolicy::read_v1alpha1_failure_policy(entry),
             initializer_ordering: match read_string(entry, "orderingMode") {
                 Some("Graph") => InitializerOrdering::Graph {
                     after: read_owned_strings(entry, "after"),

@@ -3,7 +3,7 @@
 mod authorizer_checks;
 mod cel_document;
 mod cel_environment;
-mod explain;
+mod condition_explanation;
 mod request_variable;
 
 use cel::{
@@ -17,7 +17,7 @@ use self::cel_environment::{
     AUTHORIZER_INDEX, NEW_CONDITION_ENVIRONMENT, REQUEST_RESOURCE_INDEX,
     STORED_CONDITION_ENVIRONMENT,
 };
-pub use self::explain::ExplainedCondition;
+pub use self::condition_explanation::ExplainedCondition;
 use self::request_variable::AdmissionRequest;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
 
@@ -62,7 +62,7 @@ pub struct MatchConditions {
 #[derive(Debug)]
 struct MatchCondition {
     name: String,
-    expression: String,
+    cel_expression: String,
     compiled_program: Result<Program, ConditionError>,
 }
 
@@ -138,13 +138,13 @@ impl<'a> ConditionVariables<'a> {
 
 impl MatchConditions {
     /// Compiles the conditions of a stored hook, given as pairs of name and expression.
-    pub(crate) fn compile<'t>(
+    pub(crate) fn compile_conditions<'t>(
         conditions: impl IntoIterator<Item = (&'t str, &'t str)>,
         compiler: &mut ConditionCompiler,
     ) -> Self {
         let conditions = conditions.into_iter().map(|(name, expression)| MatchCondition {
             name: name.to_owned(),
-            expression: expression.to_owned(),
+            cel_expression: expression.to_owned(),
             compiled_program: compiler.compile_stored_expression(expression),
         });
         let conditions: Vec<_> = conditions.collect();
@@ -173,7 +173,7 @@ impl MatchConditions {
     /// A question for the authorizer. The caller asks it, [records](AuthorizerDecisions::record_decision) the decision and evaluates again.
     /// Each recorded decision lets the evaluation proceed, and an evaluation can afford at most [`AUTHORIZER_CHECKS_MAX`] checks, so
     /// the loop ends.
-    pub fn evaluate(
+    pub fn evaluate_conditions(
         &self,
         input: &ConditionVariables<'_>,
         decisions: Option<&AuthorizerDecisions>,
@@ -209,7 +209,7 @@ impl MatchConditions {
                 }
                 Err(cause) => errors.push(format!(
                     "expression '{}' resulted in error: {cause}",
-                    condition.expression
+                    condition.cel_expression
                 )),
             }
         }
@@ -262,24 +262,25 @@ impl ConditionCompiler {
         environment: &Environment,
         expression: &str,
     ) -> Result<Program, ConditionError> {
-        let error = match environment.check_within_budget(expression, &mut self.compile_budget) {
-            Err(issues) => ConditionError::Invalid(format!("compilation failed: {issues}")),
-            Ok(checked) if *checked.output_type() != Type::Bool => {
-                let found = checked.output_type().runtime_name();
-                ConditionError::Invalid(format!("must evaluate to bool but got {found}"))
-            }
-            Ok(checked) => match checked.into_program() {
-                Ok(program) => return Ok(program),
-                Err(cause) => {
-                    ConditionError::Internal(format!("program instantiation failed: {cause}"))
+        let error =
+            match environment.parse_and_check_within_budget(expression, &mut self.compile_budget) {
+                Err(issues) => ConditionError::Invalid(format!("compilation failed: {issues}")),
+                Ok(checked) if *checked.output_type() != Type::Bool => {
+                    let found = checked.output_type().runtime_type_name();
+                    ConditionError::Invalid(format!("must evaluate to bool but got {found}"))
                 }
-            },
-        };
-        Err(self.truncate_detail(error))
+                Ok(checked) => match checked.into_program() {
+                    Ok(program) => return Ok(program),
+                    Err(cause) => {
+                        ConditionError::Internal(format!("program instantiation failed: {cause}"))
+                    }
+                },
+            };
+        Err(self.truncate_error_detail(error))
     }
 
     /// Returns the error in full, or cut if the messages so far are too long.
-    fn truncate_detail(&mut self, mut error: ConditionError) -> ConditionError {
+    fn truncate_error_detail(&mut self, mut error: ConditionError) -> ConditionError {
         let (ConditionError::Invalid(detail) | ConditionError::Internal(detail)) = &mut error;
         match self.error_detail_bytes_left.checked_sub(detail.len()) {
             Some(left) => self.error_detail_bytes_left = left,

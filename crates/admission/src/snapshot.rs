@@ -17,7 +17,7 @@ use crate::request_matching::{HookMatch, MatchedHooks, MatchedResourceName, Rule
 pub struct Configuration {
     kind: ConfigurationKind,
     name: String,
-    entries: ConfigurationEntries,
+    hooks_or_initializers: ConfigurationEntries,
     compiled_regex_bytes: usize,
 }
 
@@ -30,16 +30,16 @@ enum ConfigurationEntries {
 impl Configuration {
     /// Compiles a stored object. Compilation never fails: a part that cannot be used fails the requests that need it.
     #[must_use]
-    pub fn compile(kind: ConfigurationKind, tree: &Tree) -> Self {
+    pub fn compile_configuration(kind: ConfigurationKind, tree: &Tree) -> Self {
         let name = api_object::name(tree);
-        let entries = read_objects(tree, kind.list_member_name());
+        let entries = read_objects(tree, kind.entries_member_name());
         let mut pattern_bytes = 0;
         let content = match kind {
             ConfigurationKind::Initializer => {
                 ConfigurationEntries::Initializers(Initializer::read_initializers(tree))
             }
             ConfigurationKind::ExternalHook => {
-                let read = |entry: &Tree| Arc::new(Hook::read_v1alpha1(name, entry));
+                let read = |entry: &Tree| Arc::new(Hook::read_v1alpha1_hook(name, entry));
                 ConfigurationEntries::Hooks(entries.into_iter().map(read).collect())
             }
             ConfigurationKind::Mutating | ConfigurationKind::Validating => {
@@ -50,7 +50,12 @@ impl Configuration {
                 ConfigurationEntries::Hooks(hooks)
             }
         };
-        Self { kind, name: name.to_owned(), entries: content, compiled_regex_bytes: pattern_bytes }
+        Self {
+            kind,
+            name: name.to_owned(),
+            hooks_or_initializers: content,
+            compiled_regex_bytes: pattern_bytes,
+        }
     }
 
     /// The bytes of memory that the compiled regular expressions in the match conditions take.
@@ -100,7 +105,7 @@ impl Snapshot {
         let mut validating = Vec::new();
         let mut initializers = Vec::new();
         for configuration in all {
-            match (&configuration.entries, configuration.kind) {
+            match (&configuration.hooks_or_initializers, configuration.kind) {
                 (ConfigurationEntries::Initializers(own), _) => {
                     initializers.extend(own.iter().cloned())
                 }
@@ -136,7 +141,11 @@ impl Snapshot {
     /// depend on the object.
     #[must_use]
     pub fn match_hooks(&self, attributes: &Attributes<'_>) -> MatchedHooks {
-        MatchedHooks::match_request(&self.mutating_hooks, &self.validating_hooks, attributes)
+        MatchedHooks::match_hooks_of_both_phases(
+            &self.mutating_hooks,
+            &self.validating_hooks,
+            attributes,
+        )
     }
 
     /// Finds an initializer by name.
@@ -181,15 +190,18 @@ impl HookList {
         if attributes.exemption().is_some() {
             return Vec::new();
         }
-        let found = self.match_rules(attributes).map(|(position, hook, name)| HookMatch {
-            list_position: position,
-            hook,
-            matched_resource: name.to_matched_resource(attributes),
-        });
+        let found =
+            self.find_hooks_with_matching_rules(attributes).map(|(position, hook, name)| {
+                HookMatch {
+                    hook_list_position: position,
+                    hook,
+                    matched_resource: name.to_matched_resource(attributes),
+                }
+            });
         found.collect()
     }
 
-    pub(crate) fn match_rules(
+    pub(crate) fn find_hooks_with_matching_rules(
         &self,
         attributes: &Attributes<'_>,
     ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedResourceName)> {

@@ -85,7 +85,7 @@ impl DeleteOptions {
             ignores_read_error: truth(IGNORE_READ_ERROR)?.unwrap_or_default(),
             ..Self::default()
         }
-        .with_policy_and_dry_run(
+        .with_propagation_policy_and_dry_run(
             tree.get("propagationPolicy").and_then(Value::as_str),
             &string_list_member(tree, "dryRun"),
         )
@@ -95,7 +95,7 @@ impl DeleteOptions {
     ///
     /// # Errors
     /// 422 for unknown values.
-    pub fn with_policy_and_dry_run(
+    pub fn with_propagation_policy_and_dry_run(
         mut self,
         policy: Option<&str>,
         dry_run: &[&str],
@@ -136,7 +136,7 @@ impl DeleteOptions {
         }
         match errors.is_empty() {
             true => Ok(self),
-            false => Err(Status::invalid(&delete_options_kind(), "", &errors)),
+            false => Err(Status::invalid_object(&delete_options_kind(), "", &errors)),
         }
     }
 
@@ -151,7 +151,7 @@ impl DeleteOptions {
         let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";
         let mut errors = FieldErrors::new();
         errors.push(FieldPath::root(IGNORE_READ_ERROR).invalid(true, detail));
-        Err(Status::invalid(&delete_options_kind(), "", &errors))
+        Err(Status::invalid_object(&delete_options_kind(), "", &errors))
     }
 
     /// Checks uid and resourceVersion of the object.

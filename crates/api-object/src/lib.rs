@@ -40,7 +40,7 @@ pub use object_tree::{
     Tree, finalizers, integer_member, is_terminating, metadata, metadata_mut, name, namespace,
     object_member_mut, owner_references, string_list_member, string_member, uid,
 };
-pub use status::{Cause, Details, Status, WebhookStatus};
+pub use status::{Details, Status, StatusCause, WebhookStatus};
 pub use validate_metadata::{
     ANNOTATION_BYTES_MAX, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, validate_metadata,
     validate_metadata_update, validate_qualified_finalizers,

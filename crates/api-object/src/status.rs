@@ -52,7 +52,7 @@ pub struct Details {
     pub uid: String,
     /// The individual field errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<Cause>,
+    pub causes: Vec<StatusCause>,
     /// Seconds after which a retry may succeed; 0 if a retry does not help.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_after_seconds: u32,
@@ -60,7 +60,7 @@ pub struct Details {
 
 /// One field error of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Cause {
+pub struct StatusCause {
     /// The type of the error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -119,7 +119,7 @@ impl Serialize for Status {
 impl Status {
     /// Reports whether this server chose the contents, rather than a webhook.
     #[must_use]
-    pub fn is_from_this_server(&self) -> bool {
+    pub fn is_status_from_this_server(&self) -> bool {
         self.webhook_status.is_none()
     }
 
@@ -139,7 +139,7 @@ impl Status {
     #[must_use]
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} not found", go_compat::quote(name));
-        Self::new(404, "NotFound", message, Some(resource_details(resource, name)))
+        Self::new(404, "NotFound", message, Some(resource_status_details(resource, name)))
     }
 
     /// The resource or the subresource does not exist.
@@ -153,7 +153,7 @@ impl Status {
     #[must_use]
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} already exists", go_compat::quote(name));
-        Self::new(409, "AlreadyExists", message, Some(resource_details(resource, name)))
+        Self::new(409, "AlreadyExists", message, Some(resource_status_details(resource, name)))
     }
 
     /// The object changed, or has another uid than the client expects.
@@ -161,21 +161,22 @@ impl Status {
     pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
         let name_quoted = go_compat::quote(name);
         let message = format!("Operation cannot be fulfilled on {resource} {name_quoted}: {why}");
-        Self::new(409, "Conflict", message, Some(resource_details(resource, name)))
+        Self::new(409, "Conflict", message, Some(resource_status_details(resource, name)))
     }
 
     /// The object is invalid.
     #[must_use]
-    pub fn invalid(kind: &GroupKind, name: &str, errors: &FieldErrors) -> Self {
+    pub fn invalid_object(kind: &GroupKind, name: &str, errors: &FieldErrors) -> Self {
         // The name itself may be invalid.
         let name = name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default();
-        let causes = errors.iter().map(|error| Cause {
+        let causes = errors.iter().map(|error| StatusCause {
             reason: error.kind.reason().to_owned(),
             message: error.message_without_path(),
             field: error.path.clone(),
         });
-        let rest =
-            errors.omitted_errors_summary().map(|message| Cause { message, ..Cause::default() });
+        let rest = errors
+            .omitted_errors_summary()
+            .map(|message| StatusCause { message, ..StatusCause::default() });
         let details = Details {
             name: name.to_owned(),
             group: kind.group.clone(),
@@ -194,7 +195,7 @@ impl Status {
             "" => format!("{resource} is forbidden: {why}"),
             _ => format!("{resource} {} is forbidden: {why}", go_compat::quote(name)),
         };
-        Self::new(403, "Forbidden", message, Some(resource_details(resource, name)))
+        Self::new(403, "Forbidden", message, Some(resource_status_details(resource, name)))
     }
 
     /// A policy forbids a request for a non-resource path.
@@ -228,7 +229,7 @@ impl Status {
     pub fn method_not_supported(resource: &GroupResource, verb: &str) -> Self {
         let quoted = go_compat::quote(&resource.to_string());
         let message = format!("{verb} is not supported on resources of kind {quoted}");
-        Self::new(405, "MethodNotAllowed", message, Some(resource_details(resource, "")))
+        Self::new(405, "MethodNotAllowed", message, Some(resource_status_details(resource, "")))
     }
 
     /// No response format that the client accepts is available.
@@ -287,7 +288,7 @@ impl Status {
     pub fn too_large_resource_version(requested: u64, current: u64) -> Self {
         let message =
             format!("Timeout: Too large resource version: {requested}, current: {current}");
-        let cause = Cause {
+        let cause = StatusCause {
             reason: "ResourceVersionTooLarge".to_owned(),
             message: "Too large resource version".to_owned(),
             field: String::new(),
@@ -303,20 +304,21 @@ impl Status {
             "The {operation} operation against {resource} could not be completed at this time, \
              please try again."
         );
-        let details = Details { retry_after_seconds: 2, ..resource_details(resource, operation) };
+        let details =
+            Details { retry_after_seconds: 2, ..resource_status_details(resource, operation) };
         Self::new(503, "ServiceUnavailable", message, Some(details))
     }
 
     /// The requested resourceVersion is no longer available.
     #[must_use]
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub fn resource_version_expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message.into(), None)
     }
 
     /// The server failed for an internal reason.
     #[must_use]
-    pub fn internal(why: &str) -> Self {
-        let cause = Cause { message: why.to_owned(), ..Cause::default() };
+    pub fn internal_error(why: &str) -> Self {
+        let cause = StatusCause { message: why.to_owned(), ..StatusCause::default() };
         let details = Details { causes: vec![cause], ..Details::default() };
         Self::new(500, "InternalError", format!("Internal error occurred: {why}"), Some(details))
     }
@@ -329,7 +331,7 @@ impl Status {
 
     /// The server does not serve at the moment.
     #[must_use]
-    pub fn unavailable(message: impl Into<String>) -> Self {
+    pub fn service_unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message.into(), None)
     }
 
@@ -351,7 +353,7 @@ impl Status {
 
     /// The operations of a JSON Patch cannot be applied.
     #[must_use]
-    pub fn unprocessable() -> Self {
+    pub fn unprocessable_patch() -> Self {
         let message = "the server rejected our request due to an error in our request".to_owned();
         Self::new(422, "Invalid", message, Some(Details::default()))
     }
@@ -367,7 +369,7 @@ impl Status {
 /// Upper bound on the bytes of an invalid name in a message. Valid names are shorter.
 const NAME_BYTES_MAX: usize = 1024;
 
-fn resource_details(resource: &GroupResource, name: &str) -> Details {
+fn resource_status_details(resource: &GroupResource, name: &str) -> Details {
     Details {
         name: name.to_owned(),
         group: resource.group.clone(),
@@ -402,7 +404,7 @@ mod tests {
     fn faults_of_an_object_are_causes() {
         let mut errors = FieldErrors::new();
         errors.push(FieldPath::root("metadata").child("name").required("name is required"));
-        let status = Status::invalid(&GroupKind::new("", "ConfigMap"), "", &errors);
+        let status = Status::invalid_object(&GroupKind::new("", "ConfigMap"), "", &errors);
         assert_eq!(
             status.message,
             "ConfigMap \"\" is invalid: metadata.name: Required value: name is required"
@@ -443,7 +445,7 @@ mod tests {
 
     #[test]
     fn an_expired_list_says_where_to_go_on() {
-        let mut status = Status::expired("too old");
+        let mut status = Status::resource_version_expired("too old");
         status.continue_token = "abc".to_owned();
         let wire = serde_json::to_value(&status).unwrap();
         assert_eq!(wire["metadata"], json!({"continue": "abc"}));

@@ -11,7 +11,7 @@ pub fn kind_of_written_object<'r>(
     resource: &'r Resource,
     subresource: &str,
 ) -> GroupVersionKind<'r> {
-    let other = resource.subresource(subresource).and_then(|own| own.kind);
+    let other = resource.find_subresource(subresource).and_then(|own| own.kind);
     other.map_or(
         GroupVersionKind {
             group: &resource.group,
@@ -44,7 +44,7 @@ pub fn equivalent_resources<'r>(
     let same = versions.iter().filter_map(|version| version.resource(&resource.plural));
     let same = same.filter(|own| own.storage_path == resource.storage_path);
     same.map(|own| {
-        let has_kind = subresource.is_empty() || own.subresource(subresource).is_some();
+        let has_kind = subresource.is_empty() || own.find_subresource(subresource).is_some();
         EquivalentResource {
             resource: group_version_resource(own),
             kind: has_kind.then(|| kind_of_written_object(own, subresource)),

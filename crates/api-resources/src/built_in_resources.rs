@@ -8,7 +8,7 @@ mod resource_table;
 
 use admission::ConfigurationKind;
 
-use crate::kind::KindRules;
+use crate::kind_rules::KindRules;
 use crate::resource::{NameRule, Resource, ResourceOrigin, Scope, Subresource};
 use crate::schema::Schema;
 use crate::verb::Verbs;

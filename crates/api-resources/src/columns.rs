@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::human_age::format_age;
 use crate::json_members::{string_member, value_at_path};
-use crate::kind::KindRules;
+use crate::kind_rules::KindRules;
 use crate::resource::{Resource, ResourceOrigin};
 
-pub(crate) use custom_columns::CustomTable;
+pub(crate) use custom_columns::CustomResourceTable;
 pub(crate) use render_selector::{labels_text, selector_text};
 
 /// A column of a table.
@@ -35,11 +35,11 @@ pub struct Column {
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub r#type: Cow<'static, str>,
     /// `name` for the column that identifies the object; otherwise mostly empty.
-    pub format: Cow<'static, str>,
+    pub column_format: Cow<'static, str>,
     /// A sentence about the column, for users.
     pub description: Cow<'static, str>,
     /// Clients show columns with a priority above 0 only in wide output.
-    pub priority: i32,
+    pub column_priority: i32,
 }
 
 /// The columns of a built-in kind, and the function that computes their cells.
@@ -54,7 +54,7 @@ pub(crate) struct BuiltInTable {
 pub fn table_columns(resource: &Resource) -> &[Column] {
     match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => built_in_table(row.rules).columns,
-        ResourceOrigin::Custom(served) => &served.custom_table.columns,
+        ResourceOrigin::Custom(served) => &served.custom_resource_table.columns,
     }
 }
 
@@ -63,7 +63,9 @@ pub fn table_columns(resource: &Resource) -> &[Column] {
 pub fn table_cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
     match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => (built_in_table(row.rules).make_cells)(tree, now),
-        ResourceOrigin::Custom(served) => served.custom_table.custom_cells(tree, now),
+        ResourceOrigin::Custom(served) => {
+            served.custom_resource_table.custom_resource_cells(tree, now)
+        }
     }
 }
 
@@ -140,18 +142,18 @@ const fn new_column(
     Column {
         name: Cow::Borrowed(name),
         r#type: Cow::Borrowed(r#type),
-        format: Cow::Borrowed(""),
+        column_format: Cow::Borrowed(""),
         description: Cow::Borrowed(description),
-        priority,
+        column_priority: priority,
     }
 }
 
 const NAME: Column = Column {
     name: Cow::Borrowed("Name"),
     r#type: Cow::Borrowed("string"),
-    format: Cow::Borrowed("name"),
+    column_format: Cow::Borrowed("name"),
     description: Cow::Borrowed("The name of the object, unique in its namespace."),
-    priority: 0,
+    column_priority: 0,
 };
 const AGE: Column = text_column("Age", "How long ago the object was created.");
 const CREATED_AT: Column = new_column("Created At", "date", "When the object was created.", 0);

@@ -7,9 +7,9 @@
 
 use api_object::Tree;
 
-use crate::kind::{
+use crate::kind_rules::{
     PrepareError, is_spec_changed, keeps_client_status_on_create, prepare_create, prepare_update,
-    reset_fields, set_requester,
+    reset_unwritable_fields, set_requester,
 };
 use crate::resource::Resource;
 
@@ -39,7 +39,7 @@ pub fn complete_new_object(
     if resource.has_generation {
         metadata.shift_remove("generation");
     }
-    if resource.has_status() && !keeps_client_status_on_create(resource) {
+    if resource.has_status_subresource() && !keeps_client_status_on_create(resource) {
         tree.shift_remove("status");
     }
     prepare_create(resource, tree)?;
@@ -66,7 +66,7 @@ pub fn complete_updated_object(
 ) -> Result<(), PrepareError> {
     let version = api_object::metadata_mut(new).shift_remove("resourceVersion");
     api_object::copy_immutable_metadata(new, old);
-    reset_fields(resource, new, old, subresource);
+    reset_unwritable_fields(resource, new, old, subresource);
     prepare_update(resource, new, old, subresource)?;
     increment_generation(resource, new, old);
     if let Some(version) = version {

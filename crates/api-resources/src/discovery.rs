@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 use serde_json::{Value, json};
 
-use crate::published_document::PublishedDocument;
+use crate::published_document::EncodedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
 use crate::resource::{Resource, ResourceOrigin, Scope, Subresource, SubresourceKind};
 use crate::verb::{Verb, Verbs};
@@ -12,20 +12,20 @@ use crate::verb::{Verb, Verbs};
 #[derive(Debug)]
 pub struct Discovery {
     /// The document of `/apis`: all groups except for the core group.
-    pub groups: PublishedDocument,
+    pub groups: EncodedDocument,
     /// The aggregated discovery document of `/api`.
-    pub aggregated_core_document: PublishedDocument,
+    pub aggregated_core_document: EncodedDocument,
     /// The aggregated discovery document of `/apis`.
-    pub aggregated_groups_document: PublishedDocument,
-    documents_by_group: HashMap<String, GroupDocuments>,
+    pub aggregated_groups_document: EncodedDocument,
+    documents_by_group: HashMap<String, GroupDiscoveryDocuments>,
 }
 
 #[derive(Debug)]
-struct GroupDocuments {
+struct GroupDiscoveryDocuments {
     /// The document of `/apis/{group}`.
-    group: PublishedDocument,
+    group: EncodedDocument,
     /// The document of `/apis/{group}/{version}`, or of `/api/v1`.
-    documents_by_version: HashMap<String, PublishedDocument>,
+    documents_by_version: HashMap<String, EncodedDocument>,
 }
 
 impl Discovery {
@@ -34,13 +34,13 @@ impl Discovery {
             registry.groups().partition(|it| it.name.is_empty());
         let list: Vec<Value> = others.iter().map(|group| api_group_json(group)).collect();
         let documents_by_group =
-            registry.groups().map(|it| (it.name.clone(), GroupDocuments::new(it)));
+            registry.groups().map(|it| (it.name.clone(), GroupDiscoveryDocuments::new(it)));
         Self {
-            groups: PublishedDocument::new(&json!({
+            groups: EncodedDocument::new(&json!({
                 "kind": "APIGroupList", "apiVersion": "v1", "groups": list,
             })),
-            aggregated_core_document: aggregated_document(&core),
-            aggregated_groups_document: aggregated_document(&others),
+            aggregated_core_document: aggregated_discovery_document(&core),
+            aggregated_groups_document: aggregated_discovery_document(&others),
             documents_by_group: documents_by_group.collect(),
         }
     }
@@ -48,8 +48,8 @@ impl Discovery {
     /// Builds the document of `/api`: the versions of the core group, and the one address of the server
     /// for clients of all networks.
     #[must_use]
-    pub fn core_versions_document(server_address: &str) -> PublishedDocument {
-        PublishedDocument::new(&json!({
+    pub fn core_versions_document(server_address: &str) -> EncodedDocument {
+        EncodedDocument::new(&json!({
             "kind": "APIVersions",
             "versions": ["v1"],
             "serverAddressByClientCIDRs": [
@@ -60,19 +60,19 @@ impl Discovery {
 
     /// The document of `/apis/{group}`.
     #[must_use]
-    pub fn group(&self, group: &str) -> Option<&PublishedDocument> {
+    pub fn group(&self, group: &str) -> Option<&EncodedDocument> {
         // The core group has no such path.
         if group.is_empty() { None } else { Some(&self.documents_by_group.get(group)?.group) }
     }
 
     /// The document of `/apis/{group}/{version}`, or of `/api/{version}` for the core group.
     #[must_use]
-    pub fn version(&self, group: &str, version: &str) -> Option<&PublishedDocument> {
+    pub fn version(&self, group: &str, version: &str) -> Option<&EncodedDocument> {
         self.documents_by_group.get(group)?.documents_by_version.get(version)
     }
 }
 
-impl GroupDocuments {
+impl GroupDiscoveryDocuments {
     fn new(group: &Group) -> Self {
         let mut tree = json!({ "kind": "APIGroup", "apiVersion": "v1" });
         if let (Value::Object(members), Value::Object(more)) = (&mut tree, api_group_json(group)) {
@@ -81,7 +81,7 @@ impl GroupDocuments {
         let versions = group.versions.iter();
         let versions =
             versions.map(|it| (it.version.clone(), resource_list_document(&group.name, it)));
-        Self { group: PublishedDocument::new(&tree), documents_by_version: versions.collect() }
+        Self { group: EncodedDocument::new(&tree), documents_by_version: versions.collect() }
     }
 }
 
@@ -95,7 +95,7 @@ fn api_group_json(group: &Group) -> Value {
     json!({ "name": group.name, "versions": versions, "preferredVersion": preferred })
 }
 
-fn resource_list_document(group: &str, version: &GroupVersionResources) -> PublishedDocument {
+fn resource_list_document(group: &str, version: &GroupVersionResources) -> EncodedDocument {
     let resources: Vec<Value> =
         version.resources().flat_map(|it| api_resource_entries(it)).collect();
     // The list of the core group has no `apiVersion`, because old clients expect none.
@@ -110,7 +110,7 @@ fn resource_list_document(group: &str, version: &GroupVersionResources) -> Publi
             "resources": resources,
         }),
     };
-    PublishedDocument::new(&tree)
+    EncodedDocument::new(&tree)
 }
 
 /// The entries of a resource and of its subresources.
@@ -127,7 +127,7 @@ fn api_resource_entries(resource: &Resource) -> Vec<Value> {
     for subresource in &resource.subresources {
         let other = subresource.kind.as_ref();
         let kind = other.map_or(resource.kind.as_str(), |other| other.kind);
-        let other = other.filter(|other| !has_group_version_of(other, resource));
+        let other = other.filter(|other| !has_group_version_of_resource(other, resource));
         let mut entry = json!({
             "name": format!("{}/{}", resource.plural, subresource.name),
             "singularName": "",
@@ -144,9 +144,9 @@ fn api_resource_entries(resource: &Resource) -> Vec<Value> {
     entries
 }
 
-fn aggregated_document(groups: &[&Group]) -> PublishedDocument {
+fn aggregated_discovery_document(groups: &[&Group]) -> EncodedDocument {
     let items: Vec<Value> = groups.iter().map(|group| aggregated_group_json(group)).collect();
-    PublishedDocument::new(&json!({
+    EncodedDocument::new(&json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
@@ -183,7 +183,7 @@ fn aggregated_resource_json(resource: &Resource) -> Value {
     let part = |part: &Subresource| {
         let kind = match &part.kind {
             None => json!({ "group": "", "version": "", "kind": resource.kind }),
-            Some(it) if has_group_version_of(it, resource) => {
+            Some(it) if has_group_version_of_resource(it, resource) => {
                 json!({ "group": "", "version": "", "kind": it.kind })
             }
             Some(it) => json!({ "group": it.group, "version": it.version, "kind": it.kind }),
@@ -198,7 +198,7 @@ fn aggregated_resource_json(resource: &Resource) -> Value {
 }
 
 /// Whether the kind of a subresource has the group and version of the resource. Discovery then omits both.
-fn has_group_version_of(kind: &SubresourceKind, resource: &Resource) -> bool {
+fn has_group_version_of_resource(kind: &SubresourceKind, resource: &Resource) -> bool {
     (kind.group, kind.version) == (resource.group.as_str(), resource.version.as_str())
 }
 

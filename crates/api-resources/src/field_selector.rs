@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::json_members::{bool_member, list_member, string_member, value_at_path};
 use crate::json_path::JsonPath;
-use crate::kind::KindRules;
+use crate::kind_rules::KindRules;
 use crate::resource::{Resource, ResourceOrigin};
 
 /// Fields that every resource has.

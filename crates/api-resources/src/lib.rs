@@ -26,14 +26,14 @@ mod schema;
 
 mod admission_names;
 mod complete_object;
-mod kind;
+mod kind_rules;
 mod scale;
 
 mod columns;
-mod enforcement;
 mod field_selector;
 mod human_age;
 mod json_path;
+mod kind_enforcement;
 
 mod storage_key;
 
@@ -44,29 +44,30 @@ pub use built_in_resources::BuiltInResource;
 pub use columns::{Column, table_cells, table_columns};
 pub use complete_object::{complete_new_object, complete_updated_object};
 pub use custom_resources::{
-    CLEANUP_FINALIZER, ConditionStatus, DefinedResources, Definition, DefinitionCondition,
-    DefinitionVersion, Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names,
-    mark_established, set_condition,
+    CLEANUP_FINALIZER, ConditionStatus, CustomResourceDefinition, DefinedResources,
+    DefinitionCondition, DefinitionVersion, PrinterColumn, ResourceNames, ServedVersion,
+    VersionDeprecation, accept_definition_names, mark_established, set_definition_condition,
 };
 pub use discovery::Discovery;
-pub use enforcement::{
+pub use field_selector::{FieldSelectorError, check_field_selector, selector_field_value};
+pub use kind_enforcement::{
     EnforcingComponent, UNENFORCED_PREFIX, UnenforcedObject, enforcement_table_rows,
     enforcing_component, find_unenforced_rule,
 };
-pub use field_selector::{FieldSelectorError, check_field_selector, selector_field_value};
-pub use kind::{
-    PrepareError, SignerPermission, blocks_removal, configuration_kind, deletion_warning,
+pub use kind_rules::{
+    PrepareError, SignerPermission, blocks_removal, configuration_kind,
     forbidden_node_certificate_reason, forbidden_subject_reason, is_spec_changed, prepare_create,
-    prepare_delete, prepare_update, required_signer_permission, reset_fields, set_condition_times,
-    set_requester, validate_create, validate_update,
+    prepare_delete, prepare_update, required_signer_permission, reset_unwritable_fields,
+    set_condition_times, set_requester, unspecified_job_pods_deletion_warning, validate_create,
+    validate_update,
 };
 pub use openapi::OpenApi;
-pub use published_document::PublishedDocument;
+pub use published_document::EncodedDocument;
 pub use registry::{DefinitionChange, Group, GroupVersionResources, Registry};
 pub use resource::{NameRule, Resource, ResourceOrigin, Scope, Subresource, SubresourceKind};
 pub use resource_name::{
-    DiscoveredNames, ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError,
-    ResourceNameTable, UnknownVerb, VerbTarget, check_verb, qualified_name,
+    DiscoveredResourceNames, ParseResourceNameError, ResolvedResource, ResourceName,
+    ResourceNameError, ResourceNameTable, UnknownVerb, VerbTarget, check_verb, qualified_name,
 };
 pub use scale::{
     ObjectScale, ReplicaPaths, ScaleError, scale_of_object, scale_resource, set_replicas,

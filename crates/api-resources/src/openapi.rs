@@ -4,23 +4,23 @@
 //! valid fields. Kinds without a schema still have paths, where clients find the supported patches
 //! and query parameters.
 
-mod schemas;
+mod openapi_schemas;
 
 use foldhash::HashMap;
 use serde_json::{Map, Value, json};
 
-use crate::published_document::PublishedDocument;
+use crate::published_document::EncodedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
 use crate::resource::{Resource, ResourceOrigin};
 use crate::verb::Verb;
 
-use schemas::OpenApiSchemas;
+use openapi_schemas::OpenApiSchemas;
 
 /// The OpenAPI documents of one registry.
 #[derive(Debug)]
 pub struct OpenApi {
-    index: PublishedDocument,
-    documents_by_path: HashMap<String, PublishedDocument>,
+    index: EncodedDocument,
+    documents_by_path: HashMap<String, EncodedDocument>,
 }
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -41,34 +41,40 @@ impl OpenApi {
                     name => format!("apis/{name}/{}", version.version),
                 };
                 // The documents of versions that did not change are those of earlier registries.
-                let make = || PublishedDocument::new(&version_document(group, version, &path));
+                let make = || {
+                    EncodedDocument::new(&build_openapi_document_of_version(group, version, &path))
+                };
                 let document = version.openapi(make).clone();
                 let url = format!("/openapi/v3/{path}?hash={}", document.hash);
                 paths.insert(path.clone(), json!({ "serverRelativeURL": url }));
                 documents_by_path.insert(path, document);
             }
         }
-        Self { index: PublishedDocument::new(&json!({ "paths": paths })), documents_by_path }
+        Self { index: EncodedDocument::new(&json!({ "paths": paths })), documents_by_path }
     }
 
     /// The document of `/openapi/v3`, which lists the others.
     #[must_use]
-    pub fn index(&self) -> &PublishedDocument {
+    pub fn index(&self) -> &EncodedDocument {
         &self.index
     }
 
     /// The document of a version: `api/v1`, `apis/apps/v1`.
     #[must_use]
-    pub fn version_document(&self, path: &str) -> Option<&PublishedDocument> {
+    pub fn openapi_document_of_version(&self, path: &str) -> Option<&EncodedDocument> {
         self.documents_by_path.get(path)
     }
 }
 
-fn version_document(group: &Group, version: &GroupVersionResources, base: &str) -> Value {
+fn build_openapi_document_of_version(
+    group: &Group,
+    version: &GroupVersionResources,
+    base: &str,
+) -> Value {
     let (mut paths, mut schemas) = (Map::new(), OpenApiSchemas::default());
     for resource in version.resources() {
         schemas.add_resource_schema(resource);
-        add_paths(resource, base, &mut paths);
+        add_openapi_paths(resource, base, &mut paths);
     }
     json!({
         "openapi": "3.0.0",
@@ -86,7 +92,7 @@ fn api_version(group: &Group, version: &GroupVersionResources) -> String {
 }
 
 /// Adds the paths of the collection and of one object.
-fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
+fn add_openapi_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
     let plural = &resource.plural;
     let collection = match resource.is_namespaced() {
         true => format!("/{base}/namespaces/{{namespace}}/{plural}"),
@@ -95,35 +101,35 @@ fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
     let mut of_collection = Map::new();
     for (method, verb) in [("get", Verb::List), ("post", Verb::Create)] {
         if resource.supports_verb(verb) {
-            of_collection.insert(method.to_owned(), operation_json(resource, verb));
+            of_collection.insert(method.to_owned(), openapi_operation_json(resource, verb));
         }
     }
     // A Binding has no path of one object, as in Kubernetes. Reviews store nothing either, and have one, because clients
     // read the supported query parameters there.
     if (resource.group.as_str(), resource.plural.as_str()) != ("", "bindings") {
-        paths.insert(format!("{collection}/{{name}}"), object_path_json(resource));
+        paths.insert(format!("{collection}/{{name}}"), openapi_object_path_json(resource));
     }
     paths.insert(collection, Value::Object(of_collection));
     if resource.is_namespaced() && resource.supports_verb(Verb::List) {
-        let everywhere = json!({ "get": operation_json(resource, Verb::List) });
+        let everywhere = json!({ "get": openapi_operation_json(resource, Verb::List) });
         paths.insert(format!("/{base}/{plural}"), everywhere);
     }
 }
 
 /// The operations on one object.
-fn object_path_json(resource: &Resource) -> Value {
+fn openapi_object_path_json(resource: &Resource) -> Value {
     let mut operations = Map::new();
     // Clients read the supported query parameters from the patch operation, even for kinds without patches.
-    operations.insert("patch".to_owned(), operation_json(resource, Verb::Patch));
+    operations.insert("patch".to_owned(), openapi_operation_json(resource, Verb::Patch));
     for (method, verb) in [("get", Verb::Get), ("put", Verb::Update), ("delete", Verb::Delete)] {
         if resource.supports_verb(verb) {
-            operations.insert(method.to_owned(), operation_json(resource, verb));
+            operations.insert(method.to_owned(), openapi_operation_json(resource, verb));
         }
     }
     Value::Object(operations)
 }
 
-fn operation_json(resource: &Resource, verb: Verb) -> Value {
+fn openapi_operation_json(resource: &Resource, verb: Verb) -> Value {
     let action = match verb {
         Verb::Create => "post",
         Verb::Update => "put",

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 /// The bytes of a document and their hash.
 #[derive(Debug, Clone)]
-pub struct PublishedDocument {
+pub struct EncodedDocument {
     /// The JSON text, without a newline at the end.
     pub body: Bytes,
     /// The hash of the text, in hexadecimal digits in upper case.
     pub hash: String,
 }
 
-impl PublishedDocument {
+impl EncodedDocument {
     pub(crate) fn new(tree: &Value) -> Self {
         let body = Bytes::from(tree.to_string());
         let hash = digest(&SHA256, &body);

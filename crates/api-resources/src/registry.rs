@@ -10,7 +10,7 @@ use crate::built_in_resources::TABLE;
 use crate::custom_resources::DefinedResources;
 use crate::discovery::Discovery;
 use crate::openapi::OpenApi;
-use crate::published_document::PublishedDocument;
+use crate::published_document::EncodedDocument;
 use crate::resource::Resource;
 use crate::resource_name::ResourceNameTable;
 use crate::version_order;
@@ -58,7 +58,7 @@ pub struct GroupVersionResources {
 struct DerivedDocuments {
     /// The resources, sorted by plural name.
     sorted_resources: OnceLock<Vec<Arc<Resource>>>,
-    openapi: OnceLock<PublishedDocument>,
+    openapi: OnceLock<EncodedDocument>,
 }
 
 /// A change of one CustomResourceDefinition.
@@ -106,7 +106,7 @@ impl Registry {
     /// Returns the built-in resources and those that the given CustomResourceDefinitions add, and for
     /// each definition that should add resources but cannot, its name and the reason.
     #[must_use]
-    pub fn with_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
+    pub fn with_custom_resource_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
         let changes = trees.iter().map(|tree| {
             let new = Some(Arc::new(DefinedResources::read(tree)));
             DefinitionChange { old_resources: None, new_resources: new }
@@ -263,7 +263,7 @@ impl Group {
     /// Adds a resource. Returns `false` if the resource exists or the version has resources of the other
     /// origin.
     fn insert(&mut self, resource: Arc<Resource>) -> bool {
-        let is_built_in = !resource.is_custom();
+        let is_built_in = !resource.is_custom_resource();
         match self.versions.iter_mut().find(|it| it.version == resource.version) {
             Some(version) if version.is_built_in != is_built_in => false,
             Some(version) => version.insert(resource),
@@ -314,7 +314,7 @@ impl GroupVersionResources {
     }
 
     /// The OpenAPI document of the version, which `make` makes if it was not needed before.
-    pub(crate) fn openapi(&self, make: impl FnOnce() -> PublishedDocument) -> &PublishedDocument {
+    pub(crate) fn openapi(&self, make: impl FnOnce() -> EncodedDocument) -> &EncodedDocument {
         self.derived_documents.openapi.get_or_init(make)
     }
 

@@ -161,7 +161,7 @@ impl Resource {
 
     /// Reports whether a CustomResourceDefinition defines the resource.
     #[must_use]
-    pub fn is_custom(&self) -> bool {
+    pub fn is_custom_resource(&self) -> bool {
         matches!(self.resource_origin, ResourceOrigin::Custom(_))
     }
 
@@ -181,13 +181,13 @@ impl Resource {
 
     /// Reports whether the status is a subresource, so that the main path does not change it.
     #[must_use]
-    pub fn has_status(&self) -> bool {
-        self.subresource("status").is_some()
+    pub fn has_status_subresource(&self) -> bool {
+        self.find_subresource("status").is_some()
     }
 
     /// The subresource of this name.
     #[must_use]
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub fn find_subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|it| it.name == name)
     }
 

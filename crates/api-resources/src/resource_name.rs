@@ -5,8 +5,8 @@
 //! in the core group, would return a decision about a request that cannot occur. A caller
 //! therefore resolves the name before the check.
 
-mod kubernetes_resources;
 mod named_resource;
+mod unserved_kubernetes_resources;
 mod verb_name;
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use api_object::{GroupResource, Tree};
 
-use self::named_resource::{KnownSubresources, NameOrigin, NamedResource};
+use self::named_resource::{KnownSubresources, NamedResource, ResourceNameOrigin};
 use crate::registry::Registry;
 use crate::resource::Scope;
 
@@ -118,7 +118,7 @@ pub enum ResourceNameError {
 
 /// The names of a resource as a cluster describes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DiscoveredNames {
+pub struct DiscoveredResourceNames {
     /// The API group; empty for the core group.
     pub group: String,
     /// The name in paths and policies.
@@ -241,7 +241,7 @@ fn strip_version_prefix(group: &str) -> &str {
 static KUBERNETES: LazyLock<ResourceNameTable> = LazyLock::new(|| {
     let mut table =
         ResourceNameTable::registry_resource_names(&Registry::with_built_in_resources());
-    kubernetes_resources::add_unserved_resources(&mut table);
+    unserved_kubernetes_resources::add_unserved_resources(&mut table);
     table
 });
 
@@ -268,7 +268,7 @@ impl ResourceNameTable {
     #[must_use]
     pub fn kubernetes_and_custom_resource_names(registry: &Registry) -> Self {
         let mut table = Self::kubernetes_resource_names();
-        for resource in registry.resources().filter(|resource| resource.is_custom()) {
+        for resource in registry.resources().filter(|resource| resource.is_custom_resource()) {
             table.add_named_resource(NamedResource::from_resource(resource));
         }
         table
@@ -276,23 +276,23 @@ impl ResourceNameTable {
 
     /// Adds the resource of a CustomResourceDefinition, of version v1 or v1beta1. It reads leniently, and ignores a
     /// definition that does not say its names.
-    pub fn add_definition(&mut self, definition: &Tree) {
-        if let Some(row) = NamedResource::from_definition(definition) {
+    pub fn add_custom_resource_definition(&mut self, definition: &Tree) {
+        if let Some(row) = NamedResource::from_custom_resource_definition(definition) {
             self.add_named_resource(row);
         }
     }
 
     /// Adds a resource that a cluster describes. If several resources have the same name, the name refers to the first
     /// that is added, as for kubectl; the others are found with their group.
-    pub fn add_discovered_resource(&mut self, names: DiscoveredNames) {
+    pub fn add_discovered_resource(&mut self, names: DiscoveredResourceNames) {
         let is_first = !self
             .named_resources
             .iter()
             .any(|own| own.plural == names.plural && own.group != names.group);
         self.add_named_resource(NamedResource {
             resource_origin: match is_first {
-                true => NameOrigin::BuiltIn,
-                false => NameOrigin::OnlyWithGroup,
+                true => ResourceNameOrigin::BuiltIn,
+                false => ResourceNameOrigin::OnlyWithGroup,
             },
             singular: match names.singular.as_str() {
                 "" => names.kind.to_ascii_lowercase(),
@@ -308,8 +308,8 @@ impl ResourceNameTable {
     }
 
     /// Adds the resources that no server serves and that policies name, such as `users` for impersonation.
-    pub fn add_policy_only_resources(&mut self) {
-        kubernetes_resources::add_policy_only_rows(self);
+    pub fn add_unserved_resources_of_policies(&mut self) {
+        unserved_kubernetes_resources::add_unserved_rows_of_policies(self);
     }
 
     /// Returns group, plural, scope and subresources of all resources, in the order of preference.
@@ -349,7 +349,7 @@ impl ResourceNameTable {
         if name.name == WILDCARD {
             return Ok(self.resolve_group_wildcard(name));
         }
-        let candidates = self.find_candidates(name);
+        let candidates = self.find_candidate_resources(name);
         let Some((first, others)) = candidates.split_first() else {
             return match &name.group {
                 Some(group) if self.is_external_group(group) => Ok(ResolvedResource {
@@ -358,11 +358,11 @@ impl ResourceNameTable {
                 }),
                 _ => Err(ResourceNameError::UnknownResource {
                     name: name.qualified_name_as_written(),
-                    nearest: self.nearest_name(name),
+                    nearest: self.nearest_resource_name(name),
                 }),
             };
         };
-        if first.resource_origin == NameOrigin::Custom && !others.is_empty() {
+        if first.resource_origin == ResourceNameOrigin::Custom && !others.is_empty() {
             let candidates = candidates.iter().map(|row| row.group_resource()).collect();
             return Err(ResourceNameError::AmbiguousName {
                 name: name.qualified_name_as_written(),
@@ -386,7 +386,7 @@ impl ResourceNameTable {
     /// The kind and the scope of a resource by its group and plural; the kind is empty for a resource that only
     /// policies name.
     #[must_use]
-    pub fn kind_and_scope_of(&self, group: &str, plural: &str) -> Option<(&str, Scope)> {
+    pub fn kind_and_scope_of_resource(&self, group: &str, plural: &str) -> Option<(&str, Scope)> {
         self.find_named_resource(group, plural).map(|row| (row.kind.as_str(), row.scope))
     }
 
@@ -407,11 +407,11 @@ impl ResourceNameTable {
     }
 
     /// The resources with that name, in the order of preference, each group and plural once.
-    fn find_candidates(&self, name: &ResourceName) -> Vec<&NamedResource> {
+    fn find_candidate_resources(&self, name: &ResourceName) -> Vec<&NamedResource> {
         let lower = name.name.to_ascii_lowercase();
         match name.group.as_deref() {
             None | Some(WILDCARD) => self.find_named_in_groups(&lower, |row| {
-                row.resource_origin != NameOrigin::OnlyWithGroup
+                row.resource_origin != ResourceNameOrigin::OnlyWithGroup
             }),
             Some(group) => {
                 let group = group.to_ascii_lowercase();
@@ -434,7 +434,7 @@ impl ResourceNameTable {
         lower: &str,
         is_in_groups: impl Fn(&NamedResource) -> bool,
     ) -> Vec<&NamedResource> {
-        let is_custom = |row: &&NamedResource| row.resource_origin == NameOrigin::Custom;
+        let is_custom = |row: &&NamedResource| row.resource_origin == ResourceNameOrigin::Custom;
         let has_short = |row: &NamedResource| row.short_names.iter().any(|own| own == lower);
         let rows = || self.named_resources.iter().filter(|row| is_in_groups(row));
         let mut found: Vec<_> = rows().filter(|row| row.has_long_name(lower)).collect();
@@ -478,12 +478,12 @@ impl ResourceNameTable {
 
     /// The nearest name of a resource. With a group the nearest name in that group or, if it has none, the same
     /// name in the nearest group.
-    fn nearest_name(&self, name: &ResourceName) -> Option<String> {
+    fn nearest_resource_name(&self, name: &ResourceName) -> Option<String> {
         let Some(group) = name.group.as_deref().filter(|group| *group != WILDCARD) else {
             let rows = self
                 .named_resources
                 .iter()
-                .filter(|row| row.resource_origin != NameOrigin::OnlyWithGroup);
+                .filter(|row| row.resource_origin != ResourceNameOrigin::OnlyWithGroup);
             let nearest = field_errors::nearest_word(
                 &name.name,
                 rows.flat_map(NamedResource::long_names).take(COMPARED_NAMES_MAX),
@@ -504,7 +504,9 @@ impl ResourceNameTable {
             field_errors::nearest_word(group, others.iter().map(|row| row.group.as_str()));
         let row = match nearest_group {
             Some(nearest) => others.into_iter().find(|row| row.group == nearest),
-            None => others.into_iter().find(|row| row.resource_origin != NameOrigin::OnlyWithGroup),
+            None => others
+                .into_iter()
+                .find(|row| row.resource_origin != ResourceNameOrigin::OnlyWithGroup),
         };
         row.map(|row| qualified_name(&row.group_resource()))
     }

@@ -138,12 +138,16 @@ impl ReplicaPaths {
     }
 
     /// Validates the replicas that an object asks for.
-    pub(crate) fn validate_spec(&self, object: &Tree, errors: &mut FieldErrors) {
+    pub(crate) fn validate_spec_replicas(&self, object: &Tree, errors: &mut FieldErrors) {
         validate_replicas(object, &self.spec_replicas_path, errors);
     }
 
     /// Validates the replicas that an object has, and the selector of their pods.
-    pub(crate) fn validate_status(&self, object: &Tree, errors: &mut FieldErrors) {
+    pub(crate) fn validate_status_replicas_and_selector(
+        &self,
+        object: &Tree,
+        errors: &mut FieldErrors,
+    ) {
         validate_replicas(object, &self.status_replicas_path, errors);
         if let (Err(error), Some(path)) =
             (self.read_label_selector(object), &self.label_selector_path)
@@ -306,8 +310,8 @@ mod tests {
         ] {
             let mut errors = FieldErrors::new();
             let object = scale_tree(object);
-            paths().validate_spec(&object, &mut errors);
-            paths().validate_status(&object, &mut errors);
+            paths().validate_spec_replicas(&object, &mut errors);
+            paths().validate_status_replicas_and_selector(&object, &mut errors);
             assert_eq!(errors.to_string(), want, "{object:?}");
         }
     }

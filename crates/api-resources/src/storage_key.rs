@@ -2,7 +2,7 @@
 //!
 //! The layout is that of Kubernetes: `<prefix>/<path of the resource>/[<namespace>/]<name>`.
 
-use crate::custom_resources::Definition;
+use crate::custom_resources::CustomResourceDefinition;
 use crate::resource::Resource;
 
 /// The default prefix of all keys.
@@ -53,7 +53,10 @@ pub fn list_key_prefix(
 /// The common prefix of the keys of all objects of a definition, whatever version it serves and
 /// whichever scope it had. `None` if that prefix belongs to a built-in resource.
 #[must_use]
-pub fn definition_key_prefix(prefix: &str, definition: &Definition) -> Option<String> {
+pub fn definition_key_prefix(
+    prefix: &str,
+    definition: &CustomResourceDefinition,
+) -> Option<String> {
     definition.storage_path().map(|path| format!("{prefix}/{path}/"))
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// The maturity in the name of a version. The later variant comes first in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Maturity {
+enum VersionMaturity {
     Alpha,
     Beta,
     Stable,
@@ -22,14 +22,14 @@ pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
 }
 
 /// Splits a version into its maturity and numbers: `v2beta3` is `(Beta, 2, 3)`.
-fn parse_version(version: &str) -> Option<(Maturity, u64, u64)> {
+fn parse_version(version: &str) -> Option<(VersionMaturity, u64, u64)> {
     let rest = version.strip_prefix('v')?;
-    for (word, stage) in [("alpha", Maturity::Alpha), ("beta", Maturity::Beta)] {
+    for (word, stage) in [("alpha", VersionMaturity::Alpha), ("beta", VersionMaturity::Beta)] {
         if let Some((major, minor)) = rest.split_once(word) {
             return Some((stage, parse_digits(major)?, parse_digits(minor)?));
         }
     }
-    Some((Maturity::Stable, parse_digits(rest)?, 0))
+    Some((VersionMaturity::Stable, parse_digits(rest)?, 0))
 }
 
 /// Parses a number that consists of digits only. `str::parse` would also accept a leading `+`.

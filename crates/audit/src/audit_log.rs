@@ -27,7 +27,7 @@ enum LogTarget {
 
 /// When a file is replaced by a new one, and which old files are removed then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rotation {
+pub struct LogRotationOptions {
     /// The largest size of a file in bytes. A longer line gets a file of its own.
     pub file_bytes_max: Option<u64>,
     /// The age at which old files are removed.
@@ -52,7 +52,7 @@ pub enum LogError {
     Write(#[source] io::Error),
 }
 
-impl Default for Rotation {
+impl Default for LogRotationOptions {
     /// Files of 100 MiB, all of which are kept.
     fn default() -> Self {
         Self { file_bytes_max: Some(100 << 20), backup_age_max: None, backups_max: None }
@@ -69,7 +69,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// [`LogError::Open`] if the file cannot be opened.
-    pub fn open_file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
+    pub fn open_log_file(path: &Path, rotation: LogRotationOptions) -> Result<Self, LogError> {
         RotatingFile::open(path, rotation)
             .map(|file| Self::new(LogTarget::File(file)))
             .map_err(|source| LogError::Open { path: path.to_owned(), source })

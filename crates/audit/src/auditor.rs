@@ -84,7 +84,7 @@ impl Auditor {
             match enqueued {
                 EnqueueResult::Accepted => {}
                 EnqueueResult::Pending(pending) => receipt.add_pending_write(pending),
-                EnqueueResult::NotRecorded if backend.is_strict() => {
+                EnqueueResult::NotRecorded if backend.is_blocking_strict() => {
                     receipt.mark_dropped_by_strict_backend()
                 }
                 EnqueueResult::NotRecorded => {}

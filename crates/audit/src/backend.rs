@@ -3,9 +3,9 @@
 //! INVARIANT: no worker of the server waits in here. [`Backend::enqueue`] takes the event or drops it, and a
 //! [`EventWriteReceipt`](crate::EventWriteReceipt) is awaited for a limited time. A sink that hangs costs events, which are counted.
 
+mod backend_status;
 mod batch_writer;
 mod queue_space;
-mod status;
 mod throttle;
 
 use std::future::Future;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
-use self::queue_space::{QueueSpace, Reservation};
-use self::status::EventCounts;
+use self::backend_status::EventCounts;
+use self::queue_space::{QueueReservation, QueueSpace};
 use crate::event_write_receipt::PendingWrite;
 
-pub use self::status::{BackendStatus, LossCause};
+pub use self::backend_status::{BackendStatus, LossCause};
 
 /// Upper bound on the bytes of the events in one queue, whatever their number. The events of one user take at most half
 /// of it.
@@ -80,7 +80,7 @@ pub struct BackendOptions {
     /// How long an incomplete batch waits for more events in mode `Batch`.
     pub batch_wait_max: Duration,
     /// The rate of batches in mode `Batch`; `None` does not limit it.
-    pub batch_throttle: Option<Throttle>,
+    pub batch_throttle: Option<BatchThrottle>,
     /// The size in bytes above which an event loses its bodies. If it is still longer, it is dropped.
     pub event_bytes_max: usize,
     /// The maximum total size of the events of one batch, in bytes.
@@ -92,7 +92,7 @@ pub struct BackendOptions {
 
 /// A limit of the rate of batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Throttle {
+pub struct BatchThrottle {
     /// The average number of batches a second.
     pub qps: f32,
     /// The number of batches that may follow each other at once.
@@ -152,7 +152,7 @@ struct QueuedEvent {
     event_line: Bytes,
     /// Tells the request that waits whether the event was written.
     result_sender: Option<oneshot::Sender<bool>>,
-    _reservation: Reservation,
+    _queue_reservation: QueueReservation,
 }
 
 /// The result of giving an event to a backend.
@@ -211,7 +211,7 @@ impl Backend {
         let event = QueuedEvent {
             event_line: line,
             result_sender: waits.then_some(written_sender),
-            _reservation: reservation,
+            _queue_reservation: reservation,
         };
         if self.queue_sender.send(Message::Event(event)).is_err() {
             // The thread has panicked, which is a bug of a sink.
@@ -226,24 +226,26 @@ impl Backend {
             true => EnqueueResult::Pending(PendingWrite::new(
                 written,
                 self.options.blocking_wait_max,
-                self.is_strict(),
+                self.is_blocking_strict(),
                 Arc::clone(&self.backend_state),
             )),
         }
     }
 
-    pub(crate) fn is_strict(&self) -> bool {
+    pub(crate) fn is_blocking_strict(&self) -> bool {
         self.options.backend_mode == BackendMode::BlockingStrict
     }
 
     /// Counts an event that never reaches the queue.
     pub(crate) fn count_dropped_event(&self, cause: LossCause) {
-        self.backend_state.event_counts.count_lost(cause, 1);
+        self.backend_state.event_counts.count_lost_events(cause, 1);
     }
 
     /// The counts of the backend.
     pub fn status(&self) -> BackendStatus {
-        self.backend_state.event_counts.to_status(self.name, self.queue_space.n_events())
+        self.backend_state
+            .event_counts
+            .to_backend_status(self.name, self.queue_space.n_queued_events())
     }
 
     /// Waits until the events that are in the queue now are written or lost. The caller limits the time.

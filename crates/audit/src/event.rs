@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::policy::RequestAuditConfig;
-use crate::redact::{BodyCopier, BodySensitivity, REDACTED, redact_quoted_body, redact_uri};
+use crate::redact::{
+    BodySensitivity, REDACTED, RedactingBodyCopier, redact_quoted_body, redact_uri,
+};
 use crate::stage::{Level, Stage};
 
 /// Upper bound on the bytes of a line. A longer event is written without bodies, with an annotation.
@@ -105,7 +107,7 @@ impl Event {
             ..ObjectRef::default()
         });
         let sensitivity = attributes.resource().map_or(BodySensitivity::Plain, |resource| {
-            BodySensitivity::for_resource(
+            BodySensitivity::sensitivity_of_resource(
                 resource.api_group,
                 resource.resource,
                 resource.subresource,
@@ -280,8 +282,8 @@ impl Event {
         self.user.as_ref().map_or("", |user| authz::user_limit_key(&user.name))
     }
 
-    fn body_copier(&self) -> BodyCopier {
-        BodyCopier { omit_managed_fields: self.audit_config.omit_managed_fields }
+    fn body_copier(&self) -> RedactingBodyCopier {
+        RedactingBodyCopier { omit_managed_fields: self.audit_config.omit_managed_fields }
     }
 }
 

@@ -28,7 +28,7 @@ pub struct EventNotWritten;
 pub(crate) struct PendingWrite {
     result_receiver: oneshot::Receiver<bool>,
     wait_max: Duration,
-    is_strict: bool,
+    is_blocking_strict: bool,
     backend_state: Arc<BackendState>,
 }
 
@@ -58,7 +58,7 @@ impl EventWriteReceipt {
         Box::pin(async move {
             let mut is_refused = self.is_dropped_by_strict_backend;
             for pending in self.pending_writes {
-                let is_strict = pending.is_strict;
+                let is_strict = pending.is_blocking_strict;
                 is_refused |= !pending.wait_until_written().await && is_strict;
             }
             if is_refused { Err(EventNotWritten) } else { Ok(()) }
@@ -73,7 +73,12 @@ impl PendingWrite {
         is_strict: bool,
         state: Arc<BackendState>,
     ) -> Self {
-        Self { result_receiver: is_written, wait_max, is_strict, backend_state: state }
+        Self {
+            result_receiver: is_written,
+            wait_max,
+            is_blocking_strict: is_strict,
+            backend_state: state,
+        }
     }
 
     async fn wait_until_written(self) -> bool {

@@ -19,11 +19,11 @@ mod source_ips;
 mod stage;
 
 pub use audit_id::{RandomnessError, audit_id_of_request};
-pub use audit_log::{AuditLog, LogError, Rotation};
+pub use audit_log::{AuditLog, LogError, LogRotationOptions};
 pub use auditor::{Auditor, FlushFuture, LOG_BACKEND};
 pub use backend::{
-    Backend, BackendMode, BackendOptions, BackendStatus, EventSink, LossCause, SinkError,
-    SinkFuture, StartBackendError, Throttle,
+    Backend, BackendMode, BackendOptions, BackendStatus, BatchThrottle, EventSink, LossCause,
+    SinkError, SinkFuture, StartBackendError,
 };
 pub use event::{EVENT_BYTES_MAX, Event, ReceivedRequest};
 pub use event_list::encode_event_list;

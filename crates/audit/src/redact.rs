@@ -35,7 +35,11 @@ pub(crate) enum BodySensitivity {
 
 impl BodySensitivity {
     /// The sensitivity of the bodies of a resource.
-    pub(crate) fn for_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
+    pub(crate) fn sensitivity_of_resource(
+        api_group: &str,
+        resource: &str,
+        subresource: &str,
+    ) -> Self {
         match (api_group, resource, subresource) {
             ("", "secrets", _) => Self::SecretData,
             ("", "serviceaccounts", "token") => Self::TokenRequest,
@@ -69,17 +73,22 @@ enum MemberTreatment {
 
 /// Copies bodies without their secrets, and without managed fields on request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BodyCopier {
+pub(crate) struct RedactingBodyCopier {
     pub(crate) omit_managed_fields: bool,
 }
 
-impl BodyCopier {
+impl RedactingBodyCopier {
     /// Copies the object of a request or of a response, or a patch that is an object or a list.
     pub(crate) fn copy_redacted_body(self, body: &Value, sensitivity: BodySensitivity) -> Value {
-        self.copy_value(body, sensitivity, 0)
+        self.copy_redacted_value(body, sensitivity, 0)
     }
 
-    fn copy_value(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
+    fn copy_redacted_value(
+        self,
+        value: &Value,
+        sensitivity: BodySensitivity,
+        depth: usize,
+    ) -> Value {
         if depth >= NESTING_MAX {
             return REDACTED.into();
         }
@@ -87,13 +96,14 @@ impl BodyCopier {
             Value::Object(members) => {
                 let sensitivity = sensitivity.sensitivity_of_object(members);
                 let copied = members.iter().map(|(name, value)| {
-                    (name.clone(), self.copy_member(name, value, sensitivity, depth + 1))
+                    (name.clone(), self.copy_redacted_member(name, value, sensitivity, depth + 1))
                 });
                 Value::Object(copied.collect())
             }
-            Value::Array(items) => {
-                items.iter().map(|item| self.copy_value(item, sensitivity, depth + 1)).collect()
-            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.copy_redacted_value(item, sensitivity, depth + 1))
+                .collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 if sensitivity == BodySensitivity::Plain {
                     value.clone()
@@ -104,7 +114,7 @@ impl BodyCopier {
         }
     }
 
-    fn copy_member(
+    fn copy_redacted_member(
         self,
         name: &str,
         value: &Value,
@@ -112,19 +122,24 @@ impl BodyCopier {
         depth: usize,
     ) -> Value {
         if name == "metadata" {
-            return self.copy_metadata(value, sensitivity, depth);
+            return self.copy_redacted_metadata(value, sensitivity, depth);
         }
         match member_treatment(name, value, sensitivity) {
-            MemberTreatment::Show => self.copy_value(value, BodySensitivity::Plain, depth),
-            MemberTreatment::Descend => self.copy_value(value, sensitivity, depth),
+            MemberTreatment::Show => self.copy_redacted_value(value, BodySensitivity::Plain, depth),
+            MemberTreatment::Descend => self.copy_redacted_value(value, sensitivity, depth),
             MemberTreatment::ShowOnly(shown) => self.copy_showing_member(shown, value, depth),
             MemberTreatment::Mask => mask_value(value),
         }
     }
 
-    fn copy_metadata(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
+    fn copy_redacted_metadata(
+        self,
+        value: &Value,
+        sensitivity: BodySensitivity,
+        depth: usize,
+    ) -> Value {
         let Value::Object(members) = value else {
-            return self.copy_value(value, sensitivity, depth);
+            return self.copy_redacted_value(value, sensitivity, depth);
         };
         let copied = members
             .iter()
@@ -141,7 +156,7 @@ impl BodyCopier {
                     });
                     Value::Object(masked.collect())
                 }
-                _ => self.copy_value(value, BodySensitivity::Plain, depth + 1),
+                _ => self.copy_redacted_value(value, BodySensitivity::Plain, depth + 1),
             };
             (name.clone(), copy)
         });
@@ -154,7 +169,7 @@ impl BodyCopier {
         };
         let copied = members.iter().map(|(name, value)| {
             let copy = if name == shown {
-                self.copy_value(value, BodySensitivity::Plain, depth + 1)
+                self.copy_redacted_value(value, BodySensitivity::Plain, depth + 1)
             } else {
                 mask_value(value)
             };

@@ -20,7 +20,7 @@ pub struct AuthenticatedUser {
     /// The audiences for which the credential is valid; empty if the credential names none.
     pub audiences: Arc<[String]>,
     /// Texts for `Warning` headers of the response.
-    pub warnings: Vec<&'static str>,
+    pub response_warnings: Vec<&'static str>,
 }
 
 /// The kind of credential that proved a user.
@@ -47,7 +47,7 @@ pub struct Unauthenticated {
     /// contains no credential.
     pub credential_errors: Vec<CredentialError>,
     /// Texts for `Warning` headers of the response.
-    pub warnings: Vec<&'static str>,
+    pub response_warnings: Vec<&'static str>,
 }
 
 /// Why a credential was refused.
@@ -76,7 +76,7 @@ pub(crate) type AuthenticationResult = Result<Option<AuthenticatedUser>, Vec<Cre
 impl AuthenticatedUser {
     /// A user whose credential names no audience.
     pub(crate) fn new(user: impl Into<Arc<User>>, method: Method) -> Self {
-        Self { user: user.into(), method, audiences: Arc::default(), warnings: Vec::new() }
+        Self { user: user.into(), method, audiences: Arc::default(), response_warnings: Vec::new() }
     }
 
     /// The user of a request without credentials.

@@ -10,13 +10,13 @@ use rustls_pki_types::CertificateDer;
 use crate::authenticated_user::{
     AuthenticatedUser, AuthenticationResult, CredentialError, Method, Unauthenticated,
 };
+use crate::authenticator_options::{AnonymousAccess, AuthenticatorOptionsError, Options};
 use crate::bearer_token::{self, AuthorizationHeader};
 use crate::certificate_identity::{
     CertificateCheck, CertificateIdentity, check_client_certificate, check_front_proxy_certificate,
 };
 use crate::front_proxy::{DEFAULT_PREFIX, FrontProxyHeaders};
 use crate::last_token_cache::{CachedToken, LastTokenCache};
-use crate::options::{AnonymousAccess, Options, OptionsError};
 use crate::service_account::{
     AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenUser,
 };
@@ -34,7 +34,7 @@ use crate::well_known_identities::add_authenticated_group;
 pub struct Authenticator {
     loopback_tokens: TokenTable,
     front_proxy: Option<FrontProxy>,
-    pub(crate) authorities: TrustedAuthorities,
+    pub(crate) trusted_authorities: TrustedAuthorities,
     token_file: Option<TokenFile>,
     pub(crate) service_account_verifier: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
@@ -43,13 +43,13 @@ pub struct Authenticator {
 
 #[derive(Debug)]
 struct FrontProxy {
-    allowed_names: Vec<String>,
+    allowed_proxy_names: Vec<String>,
     headers: FrontProxyHeaders,
 }
 
 /// The parts of a request that authentication reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'r> {
+pub struct AuthenticationRequest<'r> {
     /// All header fields of the request.
     pub headers: &'r HeaderMap,
     /// The path, percent-decoded, without the query.
@@ -77,16 +77,17 @@ impl Authenticator {
     ///
     /// # Errors
     /// A certificate of an authority cannot be used.
-    pub fn new(options: Options) -> Result<Self, OptionsError> {
+    pub fn new(options: Options) -> Result<Self, AuthenticatorOptionsError> {
         let mut loopback_tokens = TokenTable::new()?;
         if let Some(credential) = &options.loopback_credential {
-            loopback_tokens.insert(credential.token(), credential.user());
+            loopback_tokens.insert(credential.loopback_token(), credential.user());
         }
-        let proxies = options.front_proxy.as_ref().map(|proxy| proxy.authorities.as_slice());
+        let proxies = options.front_proxy.as_ref().map(|proxy| proxy.proxy_authorities.as_slice());
         let authorities = TrustedAuthorities::new(&options.client_authorities, proxies)?;
-        let front_proxy = options
-            .front_proxy
-            .map(|proxy| FrontProxy { allowed_names: proxy.allowed_names, headers: proxy.headers });
+        let front_proxy = options.front_proxy.map(|proxy| FrontProxy {
+            allowed_proxy_names: proxy.allowed_proxy_names,
+            headers: proxy.headers,
+        });
         let mut api_audiences = options.api_audiences;
         if let Some(accounts) = &options.service_account_options
             && api_audiences.is_empty()
@@ -96,7 +97,7 @@ impl Authenticator {
         Ok(Self {
             loopback_tokens,
             front_proxy,
-            authorities,
+            trusted_authorities: authorities,
             token_file: options.token_file,
             service_account_verifier: options
                 .service_account_options
@@ -120,14 +121,14 @@ impl Authenticator {
         &self,
         kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],
-    ) -> Result<(), OptionsError> {
-        self.authorities.replace_authorities(kind, certificates)
+    ) -> Result<(), AuthenticatorOptionsError> {
+        self.trusted_authorities.replace_authorities(kind, certificates)
     }
 
     /// Reports whether the identity was computed with the current authorities. If not, the
     /// certificates have to be identified again.
     pub fn uses_current_authorities(&self, identity: &CertificateIdentity) -> bool {
-        identity.generation == self.authorities.generation()
+        identity.generation == self.trusted_authorities.generation()
     }
 
     /// Verifies the certificates that a peer presents; its own comes first.
@@ -136,11 +137,14 @@ impl Authenticator {
         presented: &[CertificateDer<'_>],
         now: Timestamp,
     ) -> CertificateIdentity {
-        let authorities = self.authorities.current_authorities();
+        let authorities = self.trusted_authorities.current_authorities();
         let proxy = match (&self.front_proxy, &authorities.proxy_authorities) {
-            (Some(proxy), Some(authorities)) => {
-                check_front_proxy_certificate(authorities, &proxy.allowed_names, presented, now)
-            }
+            (Some(proxy), Some(authorities)) => check_front_proxy_certificate(
+                authorities,
+                &proxy.allowed_proxy_names,
+                presented,
+                now,
+            ),
             _ => CertificateCheck::NotPresented,
         };
         let client = match &authorities.client_authorities {
@@ -150,7 +154,7 @@ impl Authenticator {
         CertificateIdentity {
             generation: authorities.generation,
             front_proxy_check: proxy,
-            client_check: client,
+            client_certificate_check: client,
             last_token_cache: LastTokenCache::default(),
         }
     }
@@ -169,7 +173,7 @@ impl Authenticator {
     /// No source yields a user: respond with 401.
     pub async fn authenticate<L: ObjectLookup>(
         &self,
-        request: Request<'_>,
+        request: AuthenticationRequest<'_>,
         certificates: &CertificateIdentity,
         lookup: &L,
         now: Timestamp,
@@ -184,7 +188,7 @@ impl Authenticator {
             }
             AuthorizationHeader::Token(token) => Some(token),
             AuthorizationHeader::Warning(warning) => {
-                refused.warnings.push(warning);
+                refused.response_warnings.push(warning);
                 None
             }
         };
@@ -229,12 +233,17 @@ impl Authenticator {
         };
         if let Some(mut authenticated) = found_user {
             add_authenticated_group(&mut authenticated.user);
-            authenticated.warnings = refused.warnings;
+            authenticated.response_warnings = refused.response_warnings;
             return Ok(authenticated);
         }
-        if refused.credential_errors.is_empty() && self.anonymous_access.allows_path(request.path) {
-            let warnings = refused.warnings;
-            return Ok(AuthenticatedUser { warnings, ..AuthenticatedUser::anonymous_user() });
+        if refused.credential_errors.is_empty()
+            && self.anonymous_access.allows_anonymous_path(request.path)
+        {
+            let warnings = refused.response_warnings;
+            return Ok(AuthenticatedUser {
+                response_warnings: warnings,
+                ..AuthenticatedUser::anonymous_user()
+            });
         }
         Err(refused)
     }
@@ -381,7 +390,10 @@ impl Authenticator {
                 }
             }
         };
-        match accounts.authenticate(token.token_text, &claims, audiences, lookup, now).await {
+        match accounts
+            .authenticate_verified_token(token.token_text, &claims, audiences, lookup, now)
+            .await
+        {
             Ok(VerifiedTokenUser { user, audiences }) => {
                 let method = Method::ServiceAccount;
                 let audiences = audiences.into();
@@ -422,7 +434,8 @@ fn authenticate_by_certificate(
     certificates: &CertificateIdentity,
     now: Timestamp,
 ) -> AuthenticationResult {
-    let user = certificates.client_check.value_if_valid_at(now).map_err(to_error_list)?;
+    let user =
+        certificates.client_certificate_check.value_if_valid_at(now).map_err(to_error_list)?;
     Ok(user.map(|user| AuthenticatedUser::new(Arc::clone(user), Method::ClientCertificate)))
 }
 

@@ -19,7 +19,7 @@ pub struct CertificateIdentity {
     /// Whether the peer is a front proxy that may name users.
     pub(crate) front_proxy_check: CertificateCheck<()>,
     /// The user that the certificate names, with the group `system:authenticated`.
-    pub(crate) client_check: CertificateCheck<Arc<User>>,
+    pub(crate) client_certificate_check: CertificateCheck<Arc<User>>,
     /// The cache of the last valid token that the connection presented.
     pub(crate) last_token_cache: LastTokenCache,
 }
@@ -37,7 +37,9 @@ pub(crate) enum CertificateCheck<T> {
 }
 
 impl<T> CertificateCheck<T> {
-    fn from_result(result: Result<Option<(T, ValidityPeriod)>, CertificateError>) -> Self {
+    fn from_verification_result(
+        result: Result<Option<(T, ValidityPeriod)>, CertificateError>,
+    ) -> Self {
         match result {
             Ok(None) => Self::NotPresented,
             Ok(Some((value, validity))) => Self::Verified(value, validity),
@@ -66,16 +68,18 @@ pub(crate) fn check_front_proxy_certificate(
     now: Timestamp,
 ) -> CertificateCheck<()> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
-    CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
-        let parsed =
-            client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
-        let name = client_certificate::common_name(&parsed)?;
-        if allowed_names.is_empty() || allowed_names.contains(&name) {
-            Ok(Some(((), validity)))
-        } else {
-            Err(CertificateError::NameNotAllowed(name))
-        }
-    }))
+    CertificateCheck::from_verification_result(authorities.verify_chain(presented, now).and_then(
+        |validity| {
+            let parsed =
+                client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+            let name = client_certificate::common_name(&parsed)?;
+            if allowed_names.is_empty() || allowed_names.contains(&name) {
+                Ok(Some(((), validity)))
+            } else {
+                Err(CertificateError::NameNotAllowed(name))
+            }
+        },
+    ))
 }
 
 /// Checks which user the certificate of a peer names.
@@ -85,14 +89,16 @@ pub(crate) fn check_client_certificate(
     now: Timestamp,
 ) -> CertificateCheck<Arc<User>> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
-    CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
-        let parsed =
-            client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
-        let user = client_certificate::user_from_subject(leaf, &parsed)?;
-        Ok(user.map(|user| {
-            let mut user = Arc::new(user);
-            add_authenticated_group(&mut user);
-            (user, validity)
-        }))
-    }))
+    CertificateCheck::from_verification_result(authorities.verify_chain(presented, now).and_then(
+        |validity| {
+            let parsed =
+                client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+            let user = client_certificate::user_from_subject(leaf, &parsed)?;
+            Ok(user.map(|user| {
+                let mut user = Arc::new(user);
+                add_authenticated_group(&mut user);
+                (user, validity)
+            }))
+        },
+    ))
 }

@@ -1,6 +1,6 @@
 //! Verification of X.509 client certificates.
 
-mod subject;
+mod certificate_subject;
 
 use jiff::Timestamp;
 use ring::digest;
@@ -10,7 +10,7 @@ use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 use x509_verify::{Certificate, CertificateUsage, Roots};
 
-pub(crate) use subject::{common_name, user_from_subject};
+pub(crate) use certificate_subject::{common_name, user_from_subject};
 
 /// Upper bound on the certificates that a client may present. Real chains have two or three, and
 /// the cost of the path search grows with each.
@@ -84,7 +84,7 @@ impl ValidityPeriod {
 pub(crate) struct CertificateAuthorities {
     trusted_roots: Roots,
     /// The SHA-256 hashes of the certificates, as openssl prints them, in order and without duplicates.
-    fingerprints: Vec<String>,
+    authority_fingerprints: Vec<String>,
 }
 
 impl CertificateAuthorities {
@@ -99,11 +99,11 @@ impl CertificateAuthorities {
             certificates.iter().map(|own| format_hex_pairs(hash(own).as_ref())).collect();
         fingerprints.sort_unstable();
         fingerprints.dedup();
-        Ok(Self { trusted_roots: roots, fingerprints })
+        Ok(Self { trusted_roots: roots, authority_fingerprints: fingerprints })
     }
 
-    pub(crate) fn fingerprints(&self) -> &[String] {
-        &self.fingerprints
+    pub(crate) fn authority_fingerprints(&self) -> &[String] {
+        &self.authority_fingerprints
     }
 
     /// Searches a path from the first presented certificate, through the others, to an authority,
@@ -124,7 +124,7 @@ impl CertificateAuthorities {
         };
         let validity = self
             .trusted_roots
-            .verify(presented, CertificateUsage::ClientAuth, now.as_second())
+            .verify_chain(presented, CertificateUsage::ClientAuth, now.as_second())
             .map_err(|error| untrusted(error.to_string()))?;
         let validity = ValidityPeriod {
             not_before: Timestamp::from_second(validity.not_before).unwrap_or(Timestamp::MIN),

@@ -12,7 +12,7 @@ pub struct CsvError {
     /// The byte of the fault in its line, from 1.
     pub column_number: usize,
     /// The kind of syntax error.
-    pub fault: CsvFault,
+    pub csv_fault: CsvFault,
 }
 
 /// The kinds of CSV syntax errors.
@@ -32,7 +32,7 @@ impl fmt::Display for CsvError {
             record_start_line_number: start_line,
             line_number: line,
             column_number: column,
-            fault,
+            csv_fault: fault,
         } = self;
         if start_line != line {
             write!(f, "record on line {start_line}; ")?;
@@ -118,7 +118,7 @@ impl<'t> CsvRecords<'t> {
                             record_start_line_number: start_line,
                             line_number: self.line_number,
                             column_number: column,
-                            fault,
+                            csv_fault: fault,
                         });
                     }
                 }
@@ -133,7 +133,7 @@ impl<'t> CsvRecords<'t> {
                     record_start_line_number: start_line,
                     line_number: line,
                     column_number: column,
-                    fault,
+                    csv_fault: fault,
                 })?;
             }
         }
@@ -185,7 +185,7 @@ impl LineRemainder<'_> {
                 record_start_line_number: line,
                 line_number: line,
                 column_number: column,
-                fault,
+                csv_fault: fault,
             });
         }
         let field = field.to_owned();

@@ -82,8 +82,8 @@ impl FrontProxyHeaders {
         Ok(Some(User {
             name: name.to_owned(),
             uid: first_header_value(headers, &self.uid_headers)?.to_owned(),
-            groups: self.read_groups(headers)?,
-            extra: self.read_extra(headers)?,
+            groups: self.read_group_headers(headers)?,
+            extra: self.read_extra_headers(headers)?,
         }))
     }
 
@@ -106,7 +106,7 @@ impl FrontProxyHeaders {
         }
     }
 
-    fn read_groups(&self, headers: &HeaderMap) -> Result<Vec<String>, HeaderValueError> {
+    fn read_group_headers(&self, headers: &HeaderMap) -> Result<Vec<String>, HeaderValueError> {
         let mut groups = Vec::new();
         for name in &self.group_headers {
             for value in headers.get_all(name) {
@@ -121,7 +121,7 @@ impl FrontProxyHeaders {
 
     /// Reads the prefixes in their configured order, so that the order of the values of one key is
     /// stable.
-    fn read_extra(
+    fn read_extra_headers(
         &self,
         headers: &HeaderMap,
     ) -> Result<BTreeMap<String, Vec<String>>, HeaderValueError> {

@@ -8,14 +8,14 @@
 mod headers;
 mod impersonation_error;
 mod impersonation_mode;
-mod last_mode_cache;
+mod last_impersonation_mode_cache;
 mod permission_checks;
 
 use authz::{Attributes, Authorizer, User};
 use http::HeaderMap;
 
-use last_mode_cache::LastModeCache;
-use permission_checks::{PermissionCheckError, PermissionChecks};
+use last_impersonation_mode_cache::LastImpersonationModeCache;
+use permission_checks::{ImpersonationCheckError, ImpersonationChecks};
 
 pub use headers::{has_impersonation_headers, strip_impersonation_headers};
 pub use impersonation_error::{ImpersonationError, MissingPermission};
@@ -24,7 +24,7 @@ pub use impersonation_mode::ImpersonationMode;
 /// Decides which users may impersonate which others.
 #[derive(Debug, Default)]
 pub struct Impersonator {
-    last_mode_cache: LastModeCache,
+    last_impersonation_mode_cache: LastImpersonationModeCache,
 }
 
 /// The user that a request impersonates.
@@ -57,28 +57,32 @@ impl Impersonator {
         attributes: &Attributes<'_>,
         authorizer: &dyn Authorizer,
     ) -> Result<Option<ImpersonatedUser>, ImpersonationError> {
-        let Some(requested) = headers::requested_user(headers)? else { return Ok(None) };
+        let Some(requested) = headers::requested_impersonated_user(headers)? else {
+            return Ok(None);
+        };
         let Some(requestor) = attributes.user else {
             return Err(ImpersonationError::NoRequestor);
         };
-        let remembered = self.last_mode_cache.last_successful_mode(&requestor.name);
+        let remembered =
+            self.last_impersonation_mode_cache.last_successful_impersonation_mode(&requestor.name);
         let others = ImpersonationMode::ALL.into_iter().filter(|mode| Some(*mode) != remembered);
         let mut first_missing = None;
         for mode in remembered.into_iter().chain(others) {
-            if !mode.is_applicable(&requested, requestor) {
+            if !mode.is_applicable_to_users(&requested, requestor) {
                 continue;
             }
-            let checks = PermissionChecks::new(mode, attributes, requestor, authorizer);
-            match checks.check_permissions(&requested).await {
+            let checks = ImpersonationChecks::new(mode, attributes, requestor, authorizer);
+            match checks.check_impersonation_permissions(&requested).await {
                 Ok(user) => {
-                    self.last_mode_cache.record_success(&requestor.name, mode);
+                    self.last_impersonation_mode_cache
+                        .record_successful_impersonation_mode(&requestor.name, mode);
                     return Ok(Some(ImpersonatedUser { user, impersonation_mode: mode }));
                 }
-                Err(PermissionCheckError::Missing(missing)) => {
+                Err(ImpersonationCheckError::Missing(missing)) => {
                     first_missing.get_or_insert(missing);
                 }
                 // If the authorizer failed for one mode, no other mode may succeed instead.
-                Err(PermissionCheckError::Undecided(why)) => {
+                Err(ImpersonationCheckError::Undecided(why)) => {
                     return Err(ImpersonationError::Undecided(why));
                 }
             }

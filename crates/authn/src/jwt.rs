@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::key::{KeyError, SigningKey, VerifyingKey};
+use crate::token_keys::{KeyError, SigningKey, VerifyingKey};
 
 /// Upper bound on the size of a token. Service-account tokens have one or two thousand bytes.
 pub const TOKEN_BYTES_MAX: usize = 64 * 1024;
@@ -50,7 +50,7 @@ pub(crate) fn parse_token(token: &str) -> Option<UnverifiedToken<'_>> {
 /// Signs claims and returns the token.
 pub(crate) fn sign_token(key: &SigningKey, claims: &Tree) -> Result<String, KeyError> {
     let public = key.verifying_key();
-    let header = json!({"alg": public.algorithm().name(), "kid": public.id()});
+    let header = json!({"alg": public.signature_algorithm().name(), "kid": public.id()});
     let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
     let claims = Value::Object(claims.clone());
     let signed_text = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
@@ -69,7 +69,7 @@ impl UnverifiedToken<'_> {
     ///
     /// INVARIANT: the algorithm is that of the key. The algorithm in the token must agree and
     /// selects nothing.
-    pub(crate) fn verify(self, keys: &[VerifyingKey]) -> Result<Tree, SignatureError> {
+    pub(crate) fn verify_signature(self, keys: &[VerifyingKey]) -> Result<Tree, SignatureError> {
         if self.token_header.contains_key("crit") {
             return Err(SignatureError::Critical);
         }
@@ -83,7 +83,7 @@ impl UnverifiedToken<'_> {
             return Err(SignatureError::NoKey);
         }
         let is_signed = candidates
-            .filter(|key| key.algorithm().name() == algorithm)
+            .filter(|key| key.signature_algorithm().name() == algorithm)
             .any(|key| key.is_signature_valid(self.signed_text.as_bytes(), &self.signature));
         if is_signed { Ok(self.claims) } else { Err(SignatureError::Invalid) }
     }
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn key() -> SigningKey {
-        SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap()
+        SigningKey::from_pem(&SigningKey::generate_private_key_pem().unwrap()).unwrap()
     }
 
     fn claims() -> Tree {
@@ -119,7 +119,7 @@ mod tests {
 
     fn check(token: &str, keys: &[&SigningKey]) -> Result<Tree, SignatureError> {
         let keys: Vec<VerifyingKey> = keys.iter().map(|key| key.verifying_key().clone()).collect();
-        parse_token(token).unwrap().verify(&keys)
+        parse_token(token).unwrap().verify_signature(&keys)
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
             let made = format!("{}.{}.AAAA", encode(&header), encode(&claims));
             for text in [&text, &made] {
                 if let Some(token) = parse_token(text) {
-                    prop_assert!(token.verify(&[]).is_err());
+                    prop_assert!(token.verify_signature(&[]).is_err());
                 }
             }
         }

@@ -14,6 +14,7 @@
 
 mod authenticated_user;
 mod authenticator;
+mod authenticator_options;
 mod bearer_token;
 mod certificate_identity;
 mod client_certificate;
@@ -21,14 +22,13 @@ mod csv;
 mod front_proxy;
 mod impersonation;
 mod jwt;
-mod key;
 mod last_token_cache;
-mod options;
 mod random_secrets;
 mod service_account;
 #[cfg(test)]
 mod testing;
 mod token_file;
+mod token_keys;
 mod token_request;
 mod token_review;
 mod token_table;
@@ -37,7 +37,11 @@ mod trusted_authorities;
 mod well_known_identities;
 
 pub use authenticated_user::{AuthenticatedUser, CredentialError, Method, Unauthenticated};
-pub use authenticator::{Authenticator, Request};
+pub use authenticator::{AuthenticationRequest, Authenticator};
+pub use authenticator_options::{
+    AnonymousAccess, AnonymousConfigError, AuthenticatorOptionsError, FrontProxyOptions,
+    LoopbackCredential, Options,
+};
 pub use bearer_token::SubprotocolError;
 pub use certificate_identity::CertificateIdentity;
 pub use client_certificate::{AuthorityError, CertificateError, PRESENTED_CERTIFICATES_MAX};
@@ -48,11 +52,6 @@ pub use impersonation::{
     has_impersonation_headers, strip_impersonation_headers,
 };
 pub use jwt::{SignatureError, TOKEN_BYTES_MAX};
-pub use key::{Algorithm, KeyError, SigningKey, VerifyingKey};
-pub use options::{
-    AnonymousAccess, AnonymousConfigError, FrontProxyOptions, LoopbackCredential, Options,
-    OptionsError,
-};
 pub use random_secrets::{RandomnessError, random_token_id};
 pub use service_account::{
     BoundObject, Claims, IssuerDiscovery, IssuerDiscoveryError, JWKS_PATH,
@@ -60,6 +59,7 @@ pub use service_account::{
     ServiceAccountOptions, TokenError, TokenIssuer,
 };
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
+pub use token_keys::{KeyError, SignatureAlgorithm, SigningKey, VerifyingKey};
 pub use token_request::{
     IssuedToken, TokenRequest, TokenRequestError, TokenRequestSettings, empty_token_status,
     set_token_request_defaults,
@@ -71,5 +71,5 @@ pub use well_known_identities::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY, LOOPBACK_USER, MASTERS_GROUP,
     NODE_NAME_KEY, NODE_UID_KEY, NODES_GROUP, POD_NAME_KEY, POD_UID_KEY, SERVICE_ACCOUNTS_GROUP,
     UNAUTHENTICATED_GROUP, service_account_groups, service_account_user_name,
-    split_service_account,
+    split_service_account_user_name,
 };

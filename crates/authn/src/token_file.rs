@@ -16,7 +16,7 @@ pub const TOKEN_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The users of a token file by token.
 pub struct TokenFile {
     users_by_token: TokenTable,
-    warnings: Vec<TokenFileWarning>,
+    token_file_warnings: Vec<TokenFileWarning>,
 }
 
 /// Why a token file cannot be used.
@@ -106,12 +106,12 @@ impl TokenFile {
                 warnings.push(TokenFileWarning::DuplicateToken { record });
             }
         }
-        Ok(Self { users_by_token: table, warnings })
+        Ok(Self { users_by_token: table, token_file_warnings: warnings })
     }
 
     /// The questionable records of the file.
-    pub fn warnings(&self) -> &[TokenFileWarning] {
-        &self.warnings
+    pub fn token_file_warnings(&self) -> &[TokenFileWarning] {
+        &self.token_file_warnings
     }
 
     /// The user that a token authenticates.
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(groups(&file, "t5"), ["g5"]);
         assert_eq!(groups(&file, "t6"), ["g5"]);
         assert_eq!(file.user("t8"), None);
-        assert!(file.warnings().is_empty());
+        assert!(file.token_file_warnings().is_empty());
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(file.user(""), None);
         assert_eq!(file.user("t").unwrap().name, "b");
         assert_eq!(
-            file.warnings(),
+            file.token_file_warnings(),
             [
                 TokenFileWarning::EmptyToken { record: 1 },
                 TokenFileWarning::DuplicateToken { record: 3 },
@@ -204,7 +204,8 @@ mod tests {
         let file = TokenFile::parse("f", "swordfish,u,1\nswordfish,u,1\n").unwrap();
         let error = TokenFile::parse("f", "swordfish,\"u,1\n").unwrap_err();
         let columns = TokenFile::parse("f", "swordfish,u\n").unwrap_err();
-        let shown = format!("{file:?} {:?} {error:?} {error} {columns:?}", file.warnings());
+        let shown =
+            format!("{file:?} {:?} {error:?} {error} {columns:?}", file.token_file_warnings());
         assert!(!shown.contains("swordfish"), "{shown}");
     }
 

@@ -42,7 +42,7 @@ pub struct TokenRequest {
     service_account: ObjectReference,
     audiences: Vec<String>,
     lifetime_seconds: i64,
-    bound_reference: Option<BoundReference>,
+    bound_object_reference: Option<BoundObjectReference>,
     issue_time: Timestamp,
 }
 
@@ -54,11 +54,11 @@ pub struct IssuedToken {
     /// The id of the token in the audit log.
     pub credential_id: String,
     /// Texts for `Warning` headers of the response.
-    pub warnings: Vec<String>,
+    pub response_warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
-struct BoundReference {
+struct BoundObjectReference {
     api_version: String,
     kind: String,
     name: String,
@@ -96,7 +96,8 @@ impl TokenRequest {
     ) -> Result<Self, TokenRequestError> {
         check_names_match_path(&posted, namespace, name)?;
         let mut spec = TokenRequestSpec::read(&posted)?;
-        let account = find_object(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
+        let account =
+            find_referenced_object(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
         let uid = api_object::uid(&account).to_owned();
         let posted_uid = api_object::uid(&posted);
         if !posted_uid.is_empty() && posted_uid != uid {
@@ -109,7 +110,7 @@ impl TokenRequest {
         if spec.audiences.is_empty() {
             spec.audiences = settings.api_audiences.to_vec();
         }
-        spec.validate_spec()?;
+        spec.validate_token_request_spec()?;
         let metadata = api_object::metadata_mut(&mut posted);
         for (member, value) in [
             ("name", name),
@@ -130,7 +131,7 @@ impl TokenRequest {
             service_account: ObjectReference { name: name.to_owned(), uid },
             audiences: spec.audiences,
             lifetime_seconds: spec.lifetime_seconds,
-            bound_reference: spec.bound_reference,
+            bound_object_reference: spec.bound_object_reference,
             issue_time: now,
         })
     }
@@ -151,7 +152,7 @@ impl TokenRequest {
         issuer: &TokenIssuer,
         lookup: &L,
     ) -> Result<IssuedToken, TokenRequestError> {
-        let bound_object = match &self.bound_reference {
+        let bound_object = match &self.bound_object_reference {
             None => None,
             Some(bound) => Some(self.resolve_bound_object(bound, lookup).await?),
         };
@@ -189,14 +190,14 @@ impl TokenRequest {
         Ok(IssuedToken {
             response_object: self.request_object,
             credential_id: credential_id(&claims.id),
-            warnings,
+            response_warnings: warnings,
         })
     }
 
     /// Looks up the object that the token is to be bound to.
     async fn resolve_bound_object<L: ObjectLookup>(
         &self,
-        bound: &BoundReference,
+        bound: &BoundObjectReference,
         lookup: &L,
     ) -> Result<BoundObject, TokenRequestError> {
         let version = GroupVersion::parse_api_version(&bound.api_version)
@@ -208,22 +209,26 @@ impl TokenRequest {
         let namespace = self.namespace.as_str();
         let bound_object = match (version.group.as_str(), bound.kind.as_str()) {
             ("", "Pod") => {
-                let pod = find_object(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
+                let pod =
+                    find_referenced_object(lookup, ReferencedKind::Pod, namespace, &bound.name)
+                        .await?;
                 let spec = pod.get("spec").and_then(Value::as_object);
                 let text = |member| spec.map_or("", |spec| api_object::string_member(spec, member));
                 if text("serviceAccountName") != self.service_account.name {
                     let account = self.service_account.name.clone();
                     return Err(TokenRequestError::PodOfOtherAccount { account });
                 }
-                BoundObject::Pod(reference(&pod), find_node(lookup, text("nodeName")).await?)
+                BoundObject::Pod(reference(&pod), find_node_of_pod(lookup, text("nodeName")).await?)
             }
             ("", "Node") => {
-                let node = find_object(lookup, ReferencedKind::Node, "", &bound.name).await?;
+                let node =
+                    find_referenced_object(lookup, ReferencedKind::Node, "", &bound.name).await?;
                 BoundObject::Node(reference(&node))
             }
             ("", "Secret") => {
                 let secret =
-                    find_object(lookup, ReferencedKind::Secret, namespace, &bound.name).await?;
+                    find_referenced_object(lookup, ReferencedKind::Secret, namespace, &bound.name)
+                        .await?;
                 BoundObject::Secret(reference(&secret))
             }
             (_, kind) => {
@@ -248,7 +253,7 @@ impl TokenRequest {
 
 /// Looks up the node of a pod. A node that does not exist is returned with its name and without a
 /// uid.
-async fn find_node<L: ObjectLookup>(
+async fn find_node_of_pod<L: ObjectLookup>(
     lookup: &L,
     name: &str,
 ) -> Result<Option<ObjectReference>, ObjectLookupError> {
@@ -260,7 +265,7 @@ async fn find_node<L: ObjectLookup>(
     Ok(Some(ObjectReference { name: name.to_owned(), uid }))
 }
 
-async fn find_object<L: ObjectLookup>(
+async fn find_referenced_object<L: ObjectLookup>(
     lookup: &L,
     kind: ReferencedKind,
     namespace: &str,
@@ -294,7 +299,7 @@ fn check_names_match_path(
 struct TokenRequestSpec {
     audiences: Vec<String>,
     lifetime_seconds: i64,
-    bound_reference: Option<BoundReference>,
+    bound_object_reference: Option<BoundObjectReference>,
     attestations: Option<Value>,
 }
 
@@ -328,7 +333,7 @@ impl TokenRequestSpec {
                         Err(malformed(&format!("spec.boundObjectRef.{member} must be a string")))
                     }
                 };
-                Some(BoundReference {
+                Some(BoundObjectReference {
                     api_version: text("apiVersion")?,
                     kind: text("kind")?,
                     name: text("name")?,
@@ -341,12 +346,12 @@ impl TokenRequestSpec {
             audiences: audiences.ok_or_else(|| malformed("spec.audiences must be strings"))?,
             lifetime_seconds: lifetime_seconds
                 .ok_or_else(|| malformed("spec.expirationSeconds must be an integer"))?,
-            bound_reference: bound,
+            bound_object_reference: bound,
             attestations: present("attestations").cloned(),
         })
     }
 
-    fn validate_spec(&self) -> Result<(), TokenRequestError> {
+    fn validate_token_request_spec(&self) -> Result<(), TokenRequestError> {
         let at = FieldPath::root("spec");
         let mut errors = FieldErrors::new();
         let lifetime = at.child("expirationSeconds");

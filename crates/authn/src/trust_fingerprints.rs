@@ -20,9 +20,9 @@ pub struct TrustFingerprints {
 impl Authenticator {
     /// The fingerprints of everything that is trusted now. A reload of authorities changes them.
     pub fn trust_fingerprints(&self) -> TrustFingerprints {
-        let authorities = self.authorities.current_authorities();
+        let authorities = self.trusted_authorities.current_authorities();
         let fingerprints = |own: Option<&CertificateAuthorities>| {
-            own.map(|own| own.fingerprints().to_vec()).unwrap_or_default()
+            own.map(|own| own.authority_fingerprints().to_vec()).unwrap_or_default()
         };
         let sorted = |mut texts: Vec<String>| {
             texts.sort_unstable();

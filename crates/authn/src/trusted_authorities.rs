@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use rustls_pki_types::CertificateDer;
 
+use crate::authenticator_options::AuthenticatorOptionsError;
 use crate::client_certificate::{AuthorityError, CertificateAuthorities};
-use crate::options::OptionsError;
 
 /// One immutable set of authorities. A reload replaces all authorities of one kind at once, so no
 /// certificate is verified with half of a file.
@@ -37,14 +37,14 @@ impl TrustedAuthorities {
     pub(crate) fn new(
         clients: &[CertificateDer<'_>],
         proxies: Option<&[CertificateDer<'_>]>,
-    ) -> Result<Self, OptionsError> {
+    ) -> Result<Self, AuthenticatorOptionsError> {
         let client_authorities = match clients {
             [] => None,
             some => Some(Arc::new(build_authorities(AuthorityKind::Clients, some)?)),
         };
         let proxy_authorities = match proxies {
             None => None,
-            Some([]) => return Err(OptionsError::NoFrontProxyAuthority),
+            Some([]) => return Err(AuthenticatorOptionsError::NoFrontProxyAuthority),
             Some(some) => Some(Arc::new(build_authorities(AuthorityKind::Proxies, some)?)),
         };
         Ok(Self(ArcSwap::from_pointee(AuthoritySnapshot {
@@ -67,11 +67,11 @@ impl TrustedAuthorities {
         &self,
         kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],
-    ) -> Result<(), OptionsError> {
+    ) -> Result<(), AuthenticatorOptionsError> {
         if certificates.is_empty() {
             return Err(match kind {
-                AuthorityKind::Clients => OptionsError::NoClientAuthority,
-                AuthorityKind::Proxies => OptionsError::NoFrontProxyAuthority,
+                AuthorityKind::Clients => AuthenticatorOptionsError::NoClientAuthority,
+                AuthorityKind::Proxies => AuthenticatorOptionsError::NoFrontProxyAuthority,
             });
         }
         let new = Arc::new(build_authorities(kind, certificates)?);
@@ -91,10 +91,10 @@ impl TrustedAuthorities {
 fn build_authorities(
     kind: AuthorityKind,
     certificates: &[CertificateDer<'_>],
-) -> Result<CertificateAuthorities, OptionsError> {
+) -> Result<CertificateAuthorities, AuthenticatorOptionsError> {
     let failed = |error: AuthorityError| match kind {
-        AuthorityKind::Clients => OptionsError::ClientAuthority(error),
-        AuthorityKind::Proxies => OptionsError::FrontProxyAuthority(error),
+        AuthorityKind::Clients => AuthenticatorOptionsError::ClientAuthority(error),
+        AuthorityKind::Proxies => AuthenticatorOptionsError::FrontProxyAuthority(error),
     };
     CertificateAuthorities::new(certificates).map_err(failed)
 }

@@ -47,7 +47,7 @@ pub fn service_account_groups(namespace: &str) -> Vec<String> {
 
 /// Splits the user name of a service account into namespace and name; `None` for every other user,
 /// also if the name has the prefix but is malformed.
-pub fn split_service_account(user_name: &str) -> Option<(&str, &str)> {
+pub fn split_service_account_user_name(user_name: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user_name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
     let is_valid = field_errors::dns1123_label_faults(namespace).is_empty() && is_object_name(name);
     is_valid.then_some((namespace, name))
@@ -79,7 +79,10 @@ mod tests {
 
     #[test]
     fn only_well_formed_names_are_service_accounts() {
-        assert_eq!(split_service_account("system:serviceaccount:ns:a.b"), Some(("ns", "a.b")));
+        assert_eq!(
+            split_service_account_user_name("system:serviceaccount:ns:a.b"),
+            Some(("ns", "a.b"))
+        );
         for name in [
             "system:serviceaccount:foo:bar:baz",
             "system:serviceaccount::x",
@@ -90,10 +93,10 @@ mod tests {
             "system:serviceaccount:foo:Bar",
             "System:serviceaccount:foo:bar",
         ] {
-            assert_eq!(split_service_account(name), None, "{name}");
+            assert_eq!(split_service_account_user_name(name), None, "{name}");
         }
         let name = service_account_user_name("ns", "sa");
-        assert_eq!(split_service_account(&name), Some(("ns", "sa")));
+        assert_eq!(split_service_account_user_name(&name), Some(("ns", "sa")));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use authz::{Resource, Target};
 use foldhash::fast::RandomState;
 
-use crate::policy::{PolicySpec, WILDCARD, path_prefix};
+use crate::policy::{PolicySpec, WILDCARD, prefix_of_wildcard_path};
 
 /// The hash of a target.
 pub(crate) type TargetHash = u64;
@@ -50,7 +50,7 @@ impl CandidateTargetFinder {
             | bit(resource, ANY_RESOURCE)
             | bit(api_group, ANY_API_GROUP);
         self.wildcard_combination_bits |= 1 << combination;
-        let path_hash = match path_prefix(non_resource_path) {
+        let path_hash = match prefix_of_wildcard_path(non_resource_path) {
             Some(prefix) => self.add_path_prefix(prefix.as_bytes()),
             None => self.hash(&PolicyTarget::Path(non_resource_path.as_bytes())),
         };

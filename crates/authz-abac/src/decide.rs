@@ -1,6 +1,6 @@
 //! Deciding: does some policy grant the request?
 
-use authz::{Attributes, Decision, Reason, Recorder};
+use authz::{Attributes, Decision, Reason, TraceRecorder};
 
 use crate::explain;
 use crate::policy::Policy;
@@ -23,16 +23,20 @@ impl Snapshot {
     ///
     /// The first policy in file order that grants the request decides. Allowing allocates nothing unless
     /// the recorder is on.
-    pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
+    pub fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        mut recorder: TraceRecorder<'_>,
+    ) -> Decision {
         if let Some(policy) = self.first_matching_policy(attributes) {
-            recorder.record_event(|| {
-                explain::policy_trace_event(policy).with_named_value("matches", true)
+            recorder.record_trace_event(|| {
+                explain::policy_trace_event(policy).with_trace_event_value("matches", true)
             });
             return Decision::allow(Reason::AbacPolicy { line: policy.line_number() });
         }
         if recorder.is_recording() {
             for near_miss in explain::find_near_misses(self, attributes) {
-                recorder.record_event(|| near_miss.to_trace_event());
+                recorder.record_trace_event(|| near_miss.to_trace_event());
             }
         }
         Decision::no_opinion(NO_POLICY_MATCHED)

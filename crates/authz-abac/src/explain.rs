@@ -56,15 +56,15 @@ impl NearMiss<'_> {
     /// Makes the trace event of the near miss: the policy, and the part in which it differs from the request.
     pub(crate) fn to_trace_event(&self) -> TraceEvent {
         policy_trace_event(self.policy)
-            .with_named_value("matches", false)
-            .with_named_value("lacks", self.mismatch.mismatched_field_name())
+            .with_trace_event_value("matches", false)
+            .with_trace_event_value("lacks", self.mismatch.mismatched_field_name())
     }
 }
 
 /// Makes a trace event with the line of a policy and its parts. Empty parts are left out.
 pub(crate) fn policy_trace_event(policy: &Policy) -> TraceEvent {
     let spec = policy.spec();
-    let mut event = TraceEvent::new("rule").with_named_value("line", policy.line_number());
+    let mut event = TraceEvent::new("rule").with_trace_event_value("line", policy.line_number());
     for (field_name, value) in [
         ("user", &spec.user),
         ("group", &spec.group),
@@ -74,10 +74,10 @@ pub(crate) fn policy_trace_event(policy: &Policy) -> TraceEvent {
         ("nonResourcePath", &spec.non_resource_path),
     ] {
         if !value.is_empty() {
-            event = event.with_named_value(field_name, value.as_str());
+            event = event.with_trace_event_value(field_name, value.as_str());
         }
     }
-    event.with_named_value("readonly", spec.is_readonly)
+    event.with_trace_event_value("readonly", spec.is_readonly)
 }
 
 /// Finds the near misses of a request that no policy grants, in file order.

@@ -138,7 +138,7 @@ impl Index {
         let mut first = FirstReadAndWritePolicies::NONE;
         let mut subjects = [user_hash; SUBJECTS_BATCH];
         subjects[1] = any_group_member_hash(user_hash);
-        let (mut groups, mut rest) = split_group_batch(&user.groups);
+        let (mut groups, mut rest) = split_off_group_batch(&user.groups);
         loop {
             for (subject, group) in subjects.iter_mut().skip(2).zip(groups) {
                 *subject = self.group_hash(group);
@@ -153,7 +153,7 @@ impl Index {
             if rest.is_empty() {
                 break;
             }
-            (groups, rest) = split_group_batch(rest);
+            (groups, rest) = split_off_group_batch(rest);
         }
         let first_idx = if attributes.is_read_only() { first.read } else { first.write };
         (first_idx != NO_POLICY).then_some(first_idx)
@@ -238,7 +238,7 @@ fn any_group_member_hash(user: SubjectHash) -> SubjectHash {
 }
 
 /// The groups of the next batch, and those after them.
-fn split_group_batch(groups: &[String]) -> (&[String], &[String]) {
+fn split_off_group_batch(groups: &[String]) -> (&[String], &[String]) {
     groups.split_at(groups.len().min(GROUPS_BATCH))
 }
 

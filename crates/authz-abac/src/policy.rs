@@ -83,7 +83,7 @@ impl Policy {
     /// resource.
     ///
     /// The line becomes two policies if it has a namespace: one for the namespace, and one for none.
-    pub fn from_v0_matching_unset(line: usize, spec: PolicySpec) -> Vec<Self> {
+    pub fn from_v0_matching_absent_attributes(line: usize, spec: PolicySpec) -> Vec<Self> {
         let Self { line_number: line, spec } = Self::from_v0(line, spec);
         let spec = PolicySpec { non_resource_path: WILDCARD.to_owned(), ..spec };
         let without_namespace = (spec.namespace != WILDCARD).then(|| Self {
@@ -167,14 +167,14 @@ pub(crate) fn covers_value(part: &str, value: &str) -> bool {
 
 /// Reports whether the path of a policy covers the path of a request.
 pub(crate) fn covers_path(part: &str, path: &str) -> bool {
-    match path_prefix(part) {
+    match prefix_of_wildcard_path(part) {
         Some(prefix) => path.starts_with(prefix),
         None => part == path,
     }
 }
 
 /// The prefix that a path of a policy stands for, if it ends in `*`. All trailing `*` are removed.
-pub(crate) fn path_prefix(part: &str) -> Option<&str> {
+pub(crate) fn prefix_of_wildcard_path(part: &str) -> Option<&str> {
     part.ends_with('*').then(|| part.trim_end_matches('*'))
 }
 
@@ -260,7 +260,7 @@ mod tests {
                 exact,
                 "{shown}"
             );
-            let policies = Policy::from_v0_matching_unset(1, spec);
+            let policies = Policy::from_v0_matching_absent_attributes(1, spec);
             let is_granted = policies.iter().any(|policy| policy.matches_request(&bob, &request));
             assert_eq!(is_granted, matching, "{shown}");
         }

@@ -27,7 +27,7 @@ impl Snapshot {
                 }
                 Subject::Member { user, group } => {
                     subjects.users.insert(user.to_owned());
-                    subjects.listing_notes.push(format!(
+                    subjects.subject_listing_notes.push(format!(
                         "abac: line {} grants user {} only as a member of group {}",
                         policy.line_number(),
                         go_compat::quote(user),

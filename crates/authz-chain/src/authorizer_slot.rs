@@ -63,10 +63,10 @@ impl AuthorizerSlot {
         match &self.authorizer {
             SlotAuthorizer::Fixed(member) => member.name(),
             SlotAuthorizer::Node => {
-                AuthorizerType::Node.required_authorizer_name().unwrap_or_default()
+                AuthorizerType::Node.fixed_authorizer_name().unwrap_or_default()
             }
             SlotAuthorizer::Rbac => {
-                AuthorizerType::Rbac.required_authorizer_name().unwrap_or_default()
+                AuthorizerType::Rbac.fixed_authorizer_name().unwrap_or_default()
             }
         }
     }

@@ -45,7 +45,7 @@ impl AuthorizerType {
     }
 
     /// The name that every authorizer of this type must have; `None` if the configuration chooses the name.
-    pub fn required_authorizer_name(self) -> Option<&'static str> {
+    pub fn fixed_authorizer_name(self) -> Option<&'static str> {
         match self {
             Self::Abac => Some("abac"),
             Self::AlwaysAllow => Some("alwaysallow"),
@@ -57,7 +57,7 @@ impl AuthorizerType {
     }
 
     /// Reports whether a chain may have several authorizers of this type.
-    pub fn is_repeatable(self) -> bool {
+    pub fn may_repeat_in_chain(self) -> bool {
         self == Self::Webhook
     }
 }
@@ -81,7 +81,7 @@ mod tests {
         for kind in AuthorizerType::BUILT_IN {
             let lower = kind.name().to_ascii_lowercase();
             let required = (kind != AuthorizerType::Webhook).then_some(lower.as_str());
-            assert_eq!(kind.required_authorizer_name(), required);
+            assert_eq!(kind.fixed_authorizer_name(), required);
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use authz::{
-    Abstention, Attributes, Decision, EvaluationErrors, Namespace, Reason, Recorder, Rules,
-    SharedText, TraceEvent, User, Verdict,
+    Abstention, Attributes, Decision, EvaluationErrors, Namespace, Reason, Rules, SharedText,
+    TraceEvent, TraceRecorder, User, Verdict,
 };
 use authz_webhook::{FailOpenCause, WebhookDecision};
 
@@ -116,16 +116,16 @@ impl Chain {
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
-        mut recorder: Recorder<'_>,
+        mut recorder: TraceRecorder<'_>,
     ) -> ChainDecision<'_> {
         let mut abstentions = Abstentions::default();
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
-        let decision = system_masters::authorize(attributes);
+        let decision = system_masters::authorize_system_masters(attributes);
         begin_authorizer_trace(system_masters::NAME, &mut recorder)
-            .record_event(|| TraceEvent::from_decision(&decision));
+            .record_trace_event(|| TraceEvent::verdict_trace_event(&decision));
         if let Some(decision) =
-            abstentions.collect_unless_final(decision, || system_masters::NAME.into())
+            abstentions.take_final_or_keep_abstention(decision, || system_masters::NAME.into())
         {
             return ChainDecision::new(decision, Some(system_masters::NAME));
         }
@@ -133,12 +133,12 @@ impl Chain {
             let name = observed.chain_member.name();
             let mut inner = begin_authorizer_trace(name, &mut recorder);
             let answered = observed.authorize(caller, attributes, inner.reborrow_recorder()).await;
-            inner.record_event(|| TraceEvent::from_decision(&answered.decision));
-            if answered.is_skipped {
+            inner.record_trace_event(|| TraceEvent::verdict_trace_event(&answered.decision));
+            if answered.is_webhook_skipped {
                 skipped.push(name);
             }
             failed_open.extend(answered.fail_open_cause.map(|cause| (name, cause)));
-            let ended = abstentions.collect_unless_final(answered.decision, || {
+            let ended = abstentions.take_final_or_keep_abstention(answered.decision, || {
                 observed.chain_member.name_as_shared_text()
             });
             if let Some(decision) = ended {
@@ -151,7 +151,7 @@ impl Chain {
             }
         }
         ChainDecision {
-            decision: abstentions.into_decision(),
+            decision: abstentions.into_no_opinion_decision(),
             deciding_authorizer_name: None,
             skipped_webhooks: skipped,
             failed_open_webhooks: failed_open,
@@ -162,7 +162,7 @@ impl Chain {
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,
-        recorder: Recorder<'_>,
+        recorder: TraceRecorder<'_>,
     ) -> ChainDecision<'_> {
         let caller = attributes.user.map_or("", |user| &user.name);
         self.authorize_for_caller(caller, attributes, recorder).await
@@ -188,7 +188,7 @@ impl ObservedMember {
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
-        recorder: Recorder<'_>,
+        recorder: TraceRecorder<'_>,
     ) -> WebhookDecision {
         let Some(observer) = &self.decision_observer else {
             return self.chain_member.authorize(caller, attributes, recorder).await;
@@ -206,8 +206,13 @@ impl fmt::Debug for ObservedMember {
     }
 }
 
-fn begin_authorizer_trace<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
-    recorder.record_parent_event(|| TraceEvent::new("authorizer").with_named_value("name", name))
+fn begin_authorizer_trace<'r>(
+    name: &str,
+    recorder: &'r mut TraceRecorder<'_>,
+) -> TraceRecorder<'r> {
+    recorder.record_parent_trace_event(|| {
+        TraceEvent::new("authorizer").with_trace_event_value("name", name)
+    })
 }
 
 /// The reasons and errors of the authorizers that abstained.
@@ -219,7 +224,7 @@ struct Abstentions {
 
 impl Abstentions {
     /// Returns the decision if it is final. If the authorizer abstained, keeps its reason and its error.
-    fn collect_unless_final(
+    fn take_final_or_keep_abstention(
         &mut self,
         decision: Decision,
         name: impl FnOnce() -> SharedText,
@@ -237,7 +242,7 @@ impl Abstentions {
         }
     }
 
-    fn into_decision(self) -> Decision {
+    fn into_no_opinion_decision(self) -> Decision {
         let reason = match self.abstentions.as_slice() {
             [] => Reason::default(),
             [_, ..] => Reason::Abstentions(self.abstentions.into()),

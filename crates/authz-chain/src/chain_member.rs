@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer as Plugin, Decision, Namespace, Recorder, Rules, SharedText, Subjects,
-    User,
+    Attributes, Authorizer as Plugin, Decision, Namespace, Rules, SharedText, Subjects,
+    TraceRecorder, User,
 };
 use authz_webhook::WebhookDecision;
 
@@ -58,7 +58,7 @@ impl ChainMember {
             | Self::AlwaysAllow
             | Self::AlwaysDeny
             | Self::Node(_)
-            | Self::Rbac(_) => self.built_in_name(),
+            | Self::Rbac(_) => self.built_in_authorizer_name(),
         }
     }
 
@@ -71,13 +71,13 @@ impl ChainMember {
             | Self::AlwaysAllow
             | Self::AlwaysDeny
             | Self::Node(_)
-            | Self::Rbac(_) => self.built_in_name().into(),
+            | Self::Rbac(_) => self.built_in_authorizer_name().into(),
         }
     }
 
-    fn built_in_name(&self) -> &'static str {
+    fn built_in_authorizer_name(&self) -> &'static str {
         let built_in = self.authorizer_type();
-        built_in.and_then(AuthorizerType::required_authorizer_name).unwrap_or_default()
+        built_in.and_then(AuthorizerType::fixed_authorizer_name).unwrap_or_default()
     }
 
     /// The decision of this authorizer alone. `caller` is the name of the user who sent the request.
@@ -85,7 +85,7 @@ impl ChainMember {
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
-        recorder: Recorder<'_>,
+        recorder: TraceRecorder<'_>,
     ) -> WebhookDecision {
         let decision = match self {
             Self::Webhook(webhook) => {
@@ -140,7 +140,7 @@ impl ChainMember {
 
 /// Puts the name of the authorizer before each note.
 fn prefix_notes_with_authorizer_name(name: &str, mut subjects: Subjects) -> Subjects {
-    for note in &mut subjects.listing_notes {
+    for note in &mut subjects.subject_listing_notes {
         note.insert_str(0, ": ");
         note.insert_str(0, name);
     }

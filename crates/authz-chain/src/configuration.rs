@@ -80,7 +80,7 @@ impl Configuration {
         let mut names = BTreeSet::new();
         for authorizer in &authorizers {
             let kind = authorizer.authorizer_type();
-            if !types.insert(kind) && !kind.is_repeatable() {
+            if !types.insert(kind) && !kind.may_repeat_in_chain() {
                 return Err(ConfigurationError::RepeatedType(kind));
             }
             if !names.insert(authorizer.name()) {
@@ -98,7 +98,7 @@ impl Configuration {
     /// The built-in types in the configuration apart from webhooks. A reload cannot remove a type that the server had at its start.
     pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
         let types = self.authorizers.iter().map(AuthorizerConfiguration::authorizer_type);
-        types.filter(|kind| kind.required_authorizer_name().is_some()).collect()
+        types.filter(|kind| kind.fixed_authorizer_name().is_some()).collect()
     }
 }
 
@@ -135,7 +135,7 @@ impl AuthorizerConfiguration {
             Self::Webhook(webhook) => webhook.name.as_str(),
             Self::Plugin(plugin) => plugin.name.as_str(),
             Self::Abac | Self::AlwaysAllow | Self::AlwaysDeny | Self::Node | Self::Rbac => {
-                self.authorizer_type().required_authorizer_name().unwrap_or_default()
+                self.authorizer_type().fixed_authorizer_name().unwrap_or_default()
             }
         }
     }
@@ -157,8 +157,8 @@ mod tests {
             name: AuthorizerName::new(name).unwrap(),
             webhook_settings: WebhookSettings {
                 timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
-                authorized_caching: CacheSettings::new(minute, true),
-                unauthorized_caching: CacheSettings::new(minute, false),
+                authorized_cache_settings: CacheSettings::new(minute, true),
+                unauthorized_cache_settings: CacheSettings::new(minute, false),
                 subject_access_review_version: ReviewVersion::V1,
                 failure_policy: FailurePolicy::Deny,
                 connection_info: ConnectionInfo::InClusterConfig,
@@ -199,7 +199,7 @@ mod tests {
             assert_eq!(found, (kind != AuthorizerType::Webhook).then_some(kind));
             assert_eq!(
                 from_built_in_type.as_ref().map(AuthorizerConfiguration::name),
-                kind.required_authorizer_name()
+                kind.fixed_authorizer_name()
             );
         }
     }

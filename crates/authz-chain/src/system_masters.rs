@@ -10,7 +10,7 @@ const GROUP: &str = "system:masters";
 
 /// Allows members of the group and abstains otherwise. A request without a user is a fault of the server and gives an
 /// error.
-pub(crate) fn authorize(attributes: &Attributes<'_>) -> Decision {
+pub(crate) fn authorize_system_masters(attributes: &Attributes<'_>) -> Decision {
     match attributes.user {
         Some(user) if user.is_in_group(GROUP) => Decision::allow(Reason::SystemMasters),
         Some(_) => Decision::no_opinion(""),

@@ -48,14 +48,14 @@ impl SubjectCollector {
         let Self { allowed_subjects: allowed, denied_users, denied_groups } = self;
         add_names_except(&mut allowed.users, more.users, denied_users);
         add_names_except(&mut allowed.groups, more.groups, denied_groups);
-        allowed.listing_notes.extend(more.listing_notes);
+        allowed.subject_listing_notes.extend(more.subject_listing_notes);
         allowed.is_incomplete |= more.is_incomplete;
         match more.denied_subjects {
             DeniedSubjects::Nobody => {}
             DeniedSubjects::Everybody => allowed.denied_subjects = DeniedSubjects::Everybody,
             DeniedSubjects::Listed { users, groups } => {
                 if !users.is_empty() || !groups.is_empty() {
-                    allowed.listing_notes.push(denial_note(name, &users, &groups));
+                    allowed.subject_listing_notes.push(denied_subjects_note(name, &users, &groups));
                 }
                 denied_users.extend(users);
                 denied_groups.extend(groups);
@@ -85,7 +85,7 @@ fn add_names_except(
     names.append(&mut more);
 }
 
-fn denial_note(name: &str, users: &BTreeSet<String>, groups: &BTreeSet<String>) -> String {
+fn denied_subjects_note(name: &str, users: &BTreeSet<String>, groups: &BTreeSet<String>) -> String {
     let show = |what: &str, names: &BTreeSet<String>| match names.len() {
         0 => String::new(),
         1 => names.iter().map(|name| format!(" {what} {}", go_compat::quote(name))).collect(),

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
+use authz::{
+    Attributes, Decision, Namespace, Resource, Target, TraceRecorder, User, Verb, Verdict,
+};
 use authz_chain::{Chain, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
@@ -42,7 +44,7 @@ fn snapshot() -> Snapshot {
     snapshot.put_role(role("jobs", "get", "jobs"));
     snapshot.put_role(role("all", "*", "*"));
     snapshot.put_binding(binding("team", "jobs", "jobs", Subject::group("group-90")));
-    snapshot.put_binding(binding("", "ci", "jobs", Subject::service_account("team", "ci")));
+    snapshot.put_binding(binding("", "ci", "jobs", Subject::service_account_subject("team", "ci")));
     snapshot.put_binding(binding("", "all", "all", Subject::user("root")));
     snapshot
 }
@@ -89,7 +91,7 @@ fn check(decide: &dyn Fn(&Attributes<'_>) -> Decision) {
 #[test]
 fn rbac_allows_without_an_allocation() {
     let snapshot = snapshot();
-    check(&|attributes| snapshot.authorize(attributes, Recorder::disabled_recorder()));
+    check(&|attributes| snapshot.authorize(attributes, TraceRecorder::disabled_recorder()));
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn a_chain_allows_without_an_allocation() {
         panic!("names")
     };
     check(&|attributes| {
-        finish(chain.authorize(attributes, Recorder::disabled_recorder())).decision
+        finish(chain.authorize(attributes, TraceRecorder::disabled_recorder())).decision
     });
 }
 
@@ -109,7 +111,7 @@ fn allocations_are_counted() {
     let (user, mut text) = (user_with_groups("root"), String::new());
     let counted = allocation_counter::measure(|| {
         let decision =
-            snapshot.authorize(&attributes(&user, "secrets"), Recorder::disabled_recorder());
+            snapshot.authorize(&attributes(&user, "secrets"), TraceRecorder::disabled_recorder());
         text = decision.reason.to_string();
     });
     assert_eq!(text, "RBAC: clusterrole.rbac.authorization.k8s.io \"all\" not found");

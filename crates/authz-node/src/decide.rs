@@ -1,6 +1,8 @@
 //! Deciding: may the node make the request?
 
-use authz::{Attributes, Decision, NodeRule, Reason, Recorder, Resource, TraceEvent, User};
+use authz::{
+    Attributes, Decision, NodeAllowRule, Reason, Resource, TraceEvent, TraceRecorder, User,
+};
 
 use crate::explain::{explain_graph_path, explain_no_graph_path, explain_not_a_node};
 use crate::node_identity::NodeIdentity;
@@ -16,7 +18,11 @@ impl Snapshot {
     /// 3. The request is allowed if the node meets the requirement.
     ///
     /// Allowing allocates nothing unless the recorder is on.
-    pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
+    pub fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        mut recorder: TraceRecorder<'_>,
+    ) -> Decision {
         let node = match NodeIdentity::from_user(attributes.user) {
             NodeIdentity::Node(name) => name,
             identity @ (NodeIdentity::Unnamed | NodeIdentity::NotANode) => {
@@ -24,18 +30,19 @@ impl Snapshot {
                 return no_opinion_for_non_node(identity, attributes.user);
             }
         };
-        recorder.record_event(|| TraceEvent::new("node").with_named_value("name", node));
+        recorder
+            .record_trace_event(|| TraceEvent::new("node").with_trace_event_value("name", node));
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
         match requirement_for_request(attributes, self.feature_gates) {
-            NodeRequirement::AlwaysMet => Decision::allow(NodeRule::EveryNode),
+            NodeRequirement::AlwaysMet => Decision::allow(NodeAllowRule::EveryNode),
             NodeRequirement::NeverMet(reason) => Decision::no_opinion(reason),
             NodeRequirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
-                Decision::allow(NodeRule::SystemNodeRole)
+                Decision::allow(NodeAllowRule::SystemNodeRole)
             }
             NodeRequirement::NodeRule => Decision::no_opinion(""),
             NodeRequirement::SameName(_) | NodeRequirement::OwnNode if resource.name == node => {
-                Decision::allow(NodeRule::OwnObject)
+                Decision::allow(NodeAllowRule::OwnObject)
             }
             NodeRequirement::SameName(reason) => Decision::no_opinion(reason),
             NodeRequirement::OwnNode => {
@@ -47,10 +54,10 @@ impl Snapshot {
             NodeRequirement::Selector(_) | NodeRequirement::SelectorOrRelated(..)
                 if nodes_in_field_selector(resource).any(|selected_node| selected_node == node) =>
             {
-                recorder.record_event(|| {
-                    TraceEvent::new("selector").with_named_value("spec.nodeName", node)
+                recorder.record_trace_event(|| {
+                    TraceEvent::new("selector").with_trace_event_value("spec.nodeName", node)
                 });
-                Decision::allow(NodeRule::NodeNameSelector)
+                Decision::allow(NodeAllowRule::NodeNameSelector)
             }
             NodeRequirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
                 self.decide_by_relation(kind, resource, node, recorder)
@@ -67,7 +74,7 @@ impl Snapshot {
         kind: ObjectKind,
         resource: &Resource<'_>,
         node: &str,
-        mut recorder: Recorder<'_>,
+        mut recorder: TraceRecorder<'_>,
     ) -> Decision {
         if resource.name.is_empty() {
             return Decision::no_opinion("No Object name found");
@@ -75,7 +82,7 @@ impl Snapshot {
         let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
         if self.graph.is_related_to_node(object, node) {
             explain_graph_path(&self.graph, object, node, &mut recorder);
-            return Decision::allow(NodeRule::RelatedObject);
+            return Decision::allow(NodeAllowRule::RelatedObject);
         }
         explain_no_graph_path(&self.graph, object, node, &mut recorder);
         Decision::no_opinion(Reason::NodeNotRelated { node: node.into() })

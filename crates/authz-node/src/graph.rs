@@ -23,9 +23,10 @@ pub struct Graph {
     /// The pods and other objects that name a node.
     pub(crate) node_bound_objects: Map<OwnedObjectName, NodeBoundObject>,
     /// The persistent volumes that are bound to a claim.
-    pub(crate) bound_volumes: Map<OwnedObjectName, BoundVolume>,
+    pub(crate) bound_persistent_volumes: Map<OwnedObjectName, BoundPersistentVolume>,
     /// The persistent volume claims to which a volume is bound or a pod refers.
-    pub(crate) claim_relations: Map<OwnedObjectName, ClaimRelations>,
+    pub(crate) persistent_volume_claim_relations:
+        Map<OwnedObjectName, PersistentVolumeClaimRelations>,
 }
 
 /// The objects of one node, each with the number of objects through which it is related to the node: the
@@ -42,19 +43,19 @@ pub(crate) struct NodeBoundObject {
 
 /// A persistent volume that is bound to a claim.
 #[derive(Debug, Clone)]
-pub(crate) struct BoundVolume {
-    pub(crate) claim_name: OwnedObjectName,
+pub(crate) struct BoundPersistentVolume {
+    pub(crate) persistent_volume_claim_name: OwnedObjectName,
     /// The secrets to which it refers, without duplicates.
     pub(crate) secret_names: Arc<[OwnedObjectName]>,
 }
 
 /// The volumes and the nodes to which one persistent volume claim is related.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ClaimRelations {
+pub(crate) struct PersistentVolumeClaimRelations {
     /// The volumes that are bound to it. Kubernetes binds one.
-    pub(crate) bound_volume_names: Map<OwnedObjectName, ()>,
+    pub(crate) bound_persistent_volume_names: Map<OwnedObjectName, ()>,
     /// The nodes with a pod that refers to it.
-    pub(crate) node_names: Map<Arc<str>, ()>,
+    pub(crate) nodes_of_pods_using_claim: Map<Arc<str>, ()>,
 }
 
 /// Queries of the relations between objects and nodes.
@@ -62,7 +63,7 @@ impl Graph {
     /// Reports whether an object is related to a node.
     #[inline]
     pub(crate) fn is_related_to_node(&self, object: ObjectName<'_>, node: &str) -> bool {
-        self.objects_by_node.get(node).is_some_and(|objects| has_object(objects, object))
+        self.objects_by_node.get(node).is_some_and(|objects| is_object_of_node(objects, object))
     }
 
     /// Reports whether some object is related to the node.
@@ -72,7 +73,8 @@ impl Graph {
 
     /// Lists the nodes to which an object is related, in order. This reads all nodes.
     pub(crate) fn nodes_of_object(&self, object: ObjectName<'_>) -> Vec<&str> {
-        let nodes = self.objects_by_node.iter().filter(|(_, objects)| has_object(objects, object));
+        let nodes =
+            self.objects_by_node.iter().filter(|(_, objects)| is_object_of_node(objects, object));
         let mut nodes: Vec<&str> = nodes.map(|(node, _)| node.as_ref()).collect();
         nodes.sort_unstable();
         nodes
@@ -80,13 +82,13 @@ impl Graph {
 
     /// Reports whether some volume has this name, is bound to this claim or refers to this secret. For a secret
     /// this reads all volumes.
-    pub(crate) fn is_volume_or_used_by_volume(&self, object: ObjectName<'_>) -> bool {
+    pub(crate) fn is_persistent_volume_or_used_by_one(&self, object: ObjectName<'_>) -> bool {
         let key: &dyn AsObjectName = &object;
-        let mut volumes = self.bound_volumes.values();
-        self.bound_volumes.contains_key(key)
-            || self.claim_relations.contains_key(key)
+        let mut volumes = self.bound_persistent_volumes.values();
+        self.bound_persistent_volumes.contains_key(key)
+            || self.persistent_volume_claim_relations.contains_key(key)
             || (object.kind == ObjectKind::Secret
-                && volumes.any(|volume| volume.has_secret(object)))
+                && volumes.any(|volume| volume.refers_to_secret(object)))
     }
 
     /// Finds the path from an object to a node. The path begins with the object and continues with the objects
@@ -107,8 +109,8 @@ impl Graph {
         if self.node_bound_objects.contains_key(key) {
             return None;
         }
-        if let Some(volume) = self.bound_volumes.get(key) {
-            return Some(volume.claim_name.as_object_name());
+        if let Some(volume) = self.bound_persistent_volumes.get(key) {
+            return Some(volume.persistent_volume_claim_name.as_object_name());
         }
         let objects =
             || self.objects_by_node.get(node).into_iter().flat_map(|objects| objects.iter());
@@ -118,7 +120,9 @@ impl Graph {
                 .is_some_and(|bound_object| contains(&bound_object.referenced_objects, object))
         });
         let volumes = objects().filter(|(candidate, _)| {
-            self.bound_volumes.get(*candidate).is_some_and(|volume| volume.has_secret(object))
+            self.bound_persistent_volumes
+                .get(*candidate)
+                .is_some_and(|volume| volume.refers_to_secret(object))
         });
         let first_pod = pods.map(|(pod, _)| pod.as_object_name()).min();
         first_pod.or_else(|| volumes.map(|(volume, _)| volume.as_object_name()).min())
@@ -133,25 +137,31 @@ impl Graph {
             .values()
             .map(|bound_object| 1 + bound_object.referenced_objects.len())
             .sum();
-        let n_secrets: usize =
-            self.bound_volumes.values().map(|volume| 1 + volume.secret_names.len()).sum();
-        let n_of_claims: usize = self
-            .claim_relations
+        let n_secrets: usize = self
+            .bound_persistent_volumes
             .values()
-            .map(|claim| 1 + claim.bound_volume_names.len() + claim.node_names.len())
+            .map(|volume| 1 + volume.secret_names.len())
+            .sum();
+        let n_of_claims: usize = self
+            .persistent_volume_claim_relations
+            .values()
+            .map(|claim| {
+                1 + claim.bound_persistent_volume_names.len()
+                    + claim.nodes_of_pods_using_claim.len()
+            })
             .sum();
         self.objects_by_node.len() + n_objects + n_references + n_secrets + n_of_claims
     }
 }
 
-impl BoundVolume {
-    fn has_secret(&self, secret: ObjectName<'_>) -> bool {
+impl BoundPersistentVolume {
+    fn refers_to_secret(&self, secret: ObjectName<'_>) -> bool {
         contains(&self.secret_names, secret)
     }
 }
 
 #[inline]
-fn has_object(objects: &NodeObjects, object: ObjectName<'_>) -> bool {
+fn is_object_of_node(objects: &NodeObjects, object: ObjectName<'_>) -> bool {
     let key: &dyn AsObjectName = &object;
     objects.contains_key(key)
 }

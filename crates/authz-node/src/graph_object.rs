@@ -11,11 +11,11 @@ pub enum GraphObject {
     /// A persistent volume. The nodes of its claim are related to the volume and its secrets.
     PersistentVolume(PersistentVolume),
     /// A volume attachment, related to the node to which the volume is attached.
-    VolumeAttachment(NodeAssignment),
+    VolumeAttachment(NodeNamingObject),
     /// A resource slice, related to the node that has the resources.
-    ResourceSlice(NodeAssignment),
+    ResourceSlice(NodeNamingObject),
     /// A pod certificate request, related to the node of the pod.
-    PodCertificateRequest(NodeAssignment),
+    PodCertificateRequest(NodeNamingObject),
 }
 
 /// A pod and the names to which it refers, all in its namespace. Names may repeat.
@@ -50,14 +50,14 @@ pub struct PersistentVolume {
     /// The name of the object.
     pub name: String,
     /// The claim to which it is bound. An unbound volume adds no relations.
-    pub claim_ref: Option<ClaimReference>,
+    pub claim_ref: Option<PersistentVolumeClaimReference>,
     /// The secrets that a kubelet needs to mount it.
-    pub secret_refs: Vec<SecretReference>,
+    pub secret_refs: Vec<VolumeSecretReference>,
 }
 
 /// The claim to which a volume is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ClaimReference {
+pub struct PersistentVolumeClaimReference {
     /// The namespace of the object.
     pub namespace: String,
     /// The name of the object.
@@ -66,7 +66,7 @@ pub struct ClaimReference {
 
 /// A secret to which a volume refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretReference {
+pub struct VolumeSecretReference {
     /// The namespace; `None` stands for the namespace of the claim.
     pub namespace: Option<String>,
     /// The name of the object.
@@ -75,7 +75,7 @@ pub struct SecretReference {
 
 /// An object that names its node and refers to no other object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NodeAssignment {
+pub struct NodeNamingObject {
     /// The namespace; empty for cluster-scoped kinds.
     pub namespace: String,
     /// The name of the object.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use authz::Namespace;
 
-use crate::graph::{BoundVolume, ClaimRelations, Graph, NodeBoundObject};
-use crate::graph_object::{GraphObject, NodeAssignment, PersistentVolume, Pod};
+use crate::graph::{BoundPersistentVolume, Graph, NodeBoundObject, PersistentVolumeClaimRelations};
+use crate::graph_object::{GraphObject, NodeNamingObject, PersistentVolume, Pod};
 use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
 /// Changes that an added, updated or deleted object makes.
@@ -21,7 +21,7 @@ impl Graph {
             GraphObject::VolumeAttachment(assignment)
             | GraphObject::ResourceSlice(assignment)
             | GraphObject::PodCertificateRequest(assignment) => {
-                self.add_node_assignment(name_of_graph_object(object), assignment);
+                self.add_node_naming_object(name_of_graph_object(object), assignment);
             }
         }
     }
@@ -44,7 +44,7 @@ impl Graph {
             GraphObject::Pod(_)
             | GraphObject::VolumeAttachment(_)
             | GraphObject::ResourceSlice(_)
-            | GraphObject::PodCertificateRequest(_) => self.unbind_from_node(&name),
+            | GraphObject::PodCertificateRequest(_) => self.unrelate_object_from_its_node(&name),
         }
     }
 
@@ -67,12 +67,12 @@ impl Graph {
             .map(|(kind, name)| ObjectName { kind, namespace, name })
             .filter(|_| !pod.is_mirror_pod);
         let name = ObjectName { kind: ObjectKind::Pod, namespace, name: &pod.name };
-        self.bind_to_node(name, &pod.node_name, distinct_names(referenced_objects));
+        self.relate_object_to_its_node(name, &pod.node_name, distinct_names(referenced_objects));
     }
 
-    fn add_node_assignment(&mut self, name: ObjectName<'_>, assignment: &NodeAssignment) {
+    fn add_node_naming_object(&mut self, name: ObjectName<'_>, assignment: &NodeNamingObject) {
         if !assignment.node_name.is_empty() {
-            self.bind_to_node(name, &assignment.node_name, Arc::default());
+            self.relate_object_to_its_node(name, &assignment.node_name, Arc::default());
         }
     }
 
@@ -93,26 +93,35 @@ impl Graph {
             namespace: Namespace::CLUSTER_SCOPE,
             name: &volume.name,
         });
-        let volume = BoundVolume { claim_name: claim.clone(), secret_names: secrets };
-        let entry = self.claim_relations.get_or_insert_with(claim, ClaimRelations::default);
-        entry.bound_volume_names.insert(name.clone(), ());
+        let volume = BoundPersistentVolume {
+            persistent_volume_claim_name: claim.clone(),
+            secret_names: secrets,
+        };
+        let entry = self
+            .persistent_volume_claim_relations
+            .get_or_insert_with(claim, PersistentVolumeClaimRelations::default);
+        entry.bound_persistent_volume_names.insert(name.clone(), ());
         let nodes: Vec<Arc<str>> =
-            entry.node_names.iter().map(|(node, ())| Arc::clone(node)).collect();
+            entry.nodes_of_pods_using_claim.iter().map(|(node, ())| Arc::clone(node)).collect();
         for node in nodes {
-            self.add_volume_relations(&name, &volume, &node);
+            self.add_persistent_volume_relations(&name, &volume, &node);
         }
-        self.bound_volumes.insert(name, volume);
+        self.bound_persistent_volumes.insert(name, volume);
     }
 
     fn delete_persistent_volume(&mut self, name: &OwnedObjectName) {
-        let Some(volume) = self.bound_volumes.remove(name) else { return };
-        let Some(claim) = self.claim_relations.get_mut(&volume.claim_name) else { return };
-        claim.bound_volume_names.remove(name);
+        let Some(volume) = self.bound_persistent_volumes.remove(name) else { return };
+        let Some(claim) =
+            self.persistent_volume_claim_relations.get_mut(&volume.persistent_volume_claim_name)
+        else {
+            return;
+        };
+        claim.bound_persistent_volume_names.remove(name);
         let nodes: Vec<Arc<str>> =
-            claim.node_names.iter().map(|(node, ())| Arc::clone(node)).collect();
-        self.remove_claim_if_unused(&volume.claim_name);
+            claim.nodes_of_pods_using_claim.iter().map(|(node, ())| Arc::clone(node)).collect();
+        self.remove_volume_claim_if_unused(&volume.persistent_volume_claim_name);
         for node in nodes {
-            self.remove_volume_relations(name, &volume, &node);
+            self.remove_persistent_volume_relations(name, &volume, &node);
         }
     }
 }
@@ -120,7 +129,7 @@ impl Graph {
 /// Changes of the relations between objects and nodes.
 impl Graph {
     /// Relates an object and its references to the node that it names.
-    fn bind_to_node(
+    fn relate_object_to_its_node(
         &mut self,
         object: ObjectName<'_>,
         node: &str,
@@ -128,90 +137,101 @@ impl Graph {
     ) {
         let object = OwnedObjectName::from(object);
         let node = Arc::<str>::from(node);
-        self.add_relation(&object, &node);
+        self.increment_relation_count(&object, &node);
         for reference in referenced_objects.iter() {
-            let is_first = self.add_relation(reference, &node);
+            let is_first = self.increment_relation_count(reference, &node);
             if is_first && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
-                self.add_claim_relations(reference, &node);
+                self.add_persistent_volume_claim_relations(reference, &node);
             }
         }
         self.node_bound_objects
             .insert(object, NodeBoundObject { node_name: node, referenced_objects });
     }
 
-    /// Removes the relations that [`Self::bind_to_node`] added for an object.
-    fn unbind_from_node(&mut self, object: &OwnedObjectName) {
+    /// Removes the relations that [`Self::relate_object_to_its_node`] added for an object.
+    fn unrelate_object_from_its_node(&mut self, object: &OwnedObjectName) {
         let Some(NodeBoundObject { node_name: node, referenced_objects }) =
             self.node_bound_objects.remove(object)
         else {
             return;
         };
         for reference in referenced_objects.iter() {
-            let is_last = self.remove_relation(reference, &node);
+            let is_last = self.decrement_relation_count(reference, &node);
             if is_last && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
-                self.remove_claim_relations(reference, &node);
+                self.remove_persistent_volume_claim_relations(reference, &node);
             }
         }
-        self.remove_relation(object, &node);
+        self.decrement_relation_count(object, &node);
     }
 
     /// Relates the volumes of a claim to a node whose first pod refers to the claim.
-    fn add_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
-        let claim = self.claim_relations.get_or_insert_with(name.clone(), ClaimRelations::default);
-        claim.node_names.insert(Arc::clone(node), ());
-        for (volume_name, volume) in self.volumes_of_claim(name) {
-            self.add_volume_relations(&volume_name, &volume, node);
+    fn add_persistent_volume_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
+        let claim = self
+            .persistent_volume_claim_relations
+            .get_or_insert_with(name.clone(), PersistentVolumeClaimRelations::default);
+        claim.nodes_of_pods_using_claim.insert(Arc::clone(node), ());
+        for (volume_name, volume) in self.persistent_volumes_bound_to_claim(name) {
+            self.add_persistent_volume_relations(&volume_name, &volume, node);
         }
     }
 
-    /// Removes the relations that [`Self::add_claim_relations`] added for a claim and a node.
-    fn remove_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
-        for (volume_name, volume) in self.volumes_of_claim(name) {
-            self.remove_volume_relations(&volume_name, &volume, node);
+    /// Removes the relations that [`Self::add_persistent_volume_claim_relations`] added for a claim and a node.
+    fn remove_persistent_volume_claim_relations(
+        &mut self,
+        name: &OwnedObjectName,
+        node: &Arc<str>,
+    ) {
+        for (volume_name, volume) in self.persistent_volumes_bound_to_claim(name) {
+            self.remove_persistent_volume_relations(&volume_name, &volume, node);
         }
-        if let Some(claim) = self.claim_relations.get_mut(name) {
-            claim.node_names.remove(node.as_ref());
+        if let Some(claim) = self.persistent_volume_claim_relations.get_mut(name) {
+            claim.nodes_of_pods_using_claim.remove(node.as_ref());
         }
-        self.remove_claim_if_unused(name);
+        self.remove_volume_claim_if_unused(name);
     }
 
-    fn volumes_of_claim(&self, claim: &OwnedObjectName) -> Vec<(OwnedObjectName, BoundVolume)> {
+    fn persistent_volumes_bound_to_claim(
+        &self,
+        claim: &OwnedObjectName,
+    ) -> Vec<(OwnedObjectName, BoundPersistentVolume)> {
         let names = self
-            .claim_relations
+            .persistent_volume_claim_relations
             .get(claim)
             .into_iter()
-            .flat_map(|claim| claim.bound_volume_names.iter());
+            .flat_map(|claim| claim.bound_persistent_volume_names.iter());
         names
-            .filter_map(|(name, ())| Some((name.clone(), self.bound_volumes.get(name)?.clone())))
+            .filter_map(|(name, ())| {
+                Some((name.clone(), self.bound_persistent_volumes.get(name)?.clone()))
+            })
             .collect()
     }
 
-    fn add_volume_relations(
+    fn add_persistent_volume_relations(
         &mut self,
         name: &OwnedObjectName,
-        volume: &BoundVolume,
+        volume: &BoundPersistentVolume,
         node: &Arc<str>,
     ) {
-        self.add_relation(name, node);
+        self.increment_relation_count(name, node);
         for secret in volume.secret_names.iter() {
-            self.add_relation(secret, node);
+            self.increment_relation_count(secret, node);
         }
     }
 
-    fn remove_volume_relations(
+    fn remove_persistent_volume_relations(
         &mut self,
         name: &OwnedObjectName,
-        volume: &BoundVolume,
+        volume: &BoundPersistentVolume,
         node: &Arc<str>,
     ) {
         for secret in volume.secret_names.iter() {
-            self.remove_relation(secret, node);
+            self.decrement_relation_count(secret, node);
         }
-        self.remove_relation(name, node);
+        self.decrement_relation_count(name, node);
     }
 
     /// Counts one more relation of an object to a node, and reports whether it is the first.
-    fn add_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
+    fn increment_relation_count(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
         let objects = self.objects_by_node.get_or_insert_with(Arc::clone(node), Default::default);
         let n_relations = objects.get_or_insert_with(object.clone(), || 0);
         *n_relations += 1;
@@ -219,7 +239,7 @@ impl Graph {
     }
 
     /// Counts one less relation of an object to a node, and reports whether it was the last.
-    fn remove_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
+    fn decrement_relation_count(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
         let Some(objects) = self.objects_by_node.get_mut(node.as_ref()) else { return false };
         let Some(n_relations) = objects.get_mut(object) else { return false };
         *n_relations -= 1;
@@ -233,12 +253,13 @@ impl Graph {
         true
     }
 
-    fn remove_claim_if_unused(&mut self, name: &OwnedObjectName) {
-        let claim = self.claim_relations.get(name);
-        if claim
-            .is_some_and(|claim| claim.bound_volume_names.is_empty() && claim.node_names.is_empty())
-        {
-            self.claim_relations.remove(name);
+    fn remove_volume_claim_if_unused(&mut self, name: &OwnedObjectName) {
+        let claim = self.persistent_volume_claim_relations.get(name);
+        if claim.is_some_and(|claim| {
+            claim.bound_persistent_volume_names.is_empty()
+                && claim.nodes_of_pods_using_claim.is_empty()
+        }) {
+            self.persistent_volume_claim_relations.remove(name);
         }
     }
 }

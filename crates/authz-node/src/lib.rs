@@ -28,8 +28,9 @@ mod who_can;
 pub use explain::NEAR_MISSES_MAX;
 pub use graph::Graph;
 pub use graph_object::{
-    ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference,
+    GraphObject, NodeNamingObject, PersistentVolume, PersistentVolumeClaimReference, Pod,
+    VolumeSecretReference,
 };
 pub use node_identity::{NODE_USER_PREFIX, NODES_GROUP, NodeIdentity};
-pub use policy::{FeatureGates, NodeRules};
+pub use policy::{NodeFeatureGates, NodeRules};
 pub use snapshot::Snapshot;

@@ -6,7 +6,7 @@
 use authz::{Attributes, FieldOperator, Namespace, Reason, Resource, Verb};
 
 use crate::object_name::ObjectKind;
-use crate::policy::FeatureGates;
+use crate::policy::NodeFeatureGates;
 
 /// The namespace of the leases by which nodes show that they are alive.
 const LEASE_NAMESPACE: Namespace<'_> = Namespace::new("kube-node-lease");
@@ -36,7 +36,7 @@ pub(crate) enum NodeRequirement {
 /// first one in Kubernetes' order is given.
 pub(crate) fn requirement_for_request(
     attributes: &Attributes<'_>,
-    feature_gates: FeatureGates,
+    feature_gates: NodeFeatureGates,
 ) -> NodeRequirement {
     let Some(resource) = attributes.resource() else { return NodeRequirement::NodeRule };
     let verb = attributes.verb;
@@ -44,7 +44,7 @@ pub(crate) fn requirement_for_request(
         ("", "secrets") => namespaced_read_requirement(verb, resource, ObjectKind::Secret),
         ("", "configmaps") => namespaced_read_requirement(verb, resource, ObjectKind::ConfigMap),
         ("", "persistentvolumeclaims") if resource.subresource == "status" => {
-            claim_status_requirement(verb)
+            volume_claim_status_requirement(verb)
         }
         ("", "persistentvolumeclaims") => {
             get_only_requirement(verb, resource, ObjectKind::PersistentVolumeClaim)
@@ -114,7 +114,7 @@ fn get_only_requirement(
     NodeRequirement::Related(kind)
 }
 
-fn claim_status_requirement(verb: Verb<'_>) -> NodeRequirement {
+fn volume_claim_status_requirement(verb: Verb<'_>) -> NodeRequirement {
     match verb {
         Verb::UPDATE | Verb::PATCH => NodeRequirement::Related(ObjectKind::PersistentVolumeClaim),
         _ => never_met_requirement("can only get/update/patch this type"),
@@ -124,11 +124,11 @@ fn claim_status_requirement(verb: Verb<'_>) -> NodeRequirement {
 fn service_account_requirement(
     verb: Verb<'_>,
     resource: &Resource<'_>,
-    feature_gates: FeatureGates,
+    feature_gates: NodeFeatureGates,
 ) -> NodeRequirement {
     if verb == Verb::GET && resource.subresource.is_empty() {
         let is_enabled = feature_gates.service_account_token_for_credential_providers
-            || feature_gates.pod_certificate_request;
+            || feature_gates.is_pod_certificate_request_enabled;
         return if is_enabled {
             namespaced_read_requirement(verb, resource, ObjectKind::ServiceAccount)
         } else {
@@ -164,7 +164,7 @@ fn lease_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement
 fn csi_node_requirement(
     verb: Verb<'_>,
     resource: &Resource<'_>,
-    feature_gates: FeatureGates,
+    feature_gates: NodeFeatureGates,
 ) -> NodeRequirement {
     const OTHER_NAME: &str = "can only access CSINode with the same name as the requesting node";
     match resource.subresource {
@@ -176,7 +176,7 @@ fn csi_node_requirement(
             never_met_requirement("can only get, create, update, patch, or delete a CSINode")
         }
         "" => same_name_requirement_unless_create(verb, OTHER_NAME),
-        "status" if !feature_gates.csi_volume_health => {
+        "status" if !feature_gates.is_csi_volume_health_enabled => {
             never_met_requirement("CSINode status access requires CSIVolumeHealth feature")
         }
         "status" if !matches!(verb, Verb::GET | Verb::UPDATE | Verb::PATCH) => {
@@ -243,9 +243,9 @@ fn pod_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
 fn pod_certificate_request_requirement(
     verb: Verb<'_>,
     resource: &Resource<'_>,
-    feature_gates: FeatureGates,
+    feature_gates: NodeFeatureGates,
 ) -> NodeRequirement {
-    if !feature_gates.pod_certificate_request {
+    if !feature_gates.is_pod_certificate_request_enabled {
         return never_met_requirement("");
     }
     if !resource.subresource.is_empty() {
@@ -266,5 +266,5 @@ fn pod_certificate_request_requirement(
 }
 
 const fn never_met_requirement(reason: &'static str) -> NodeRequirement {
-    NodeRequirement::NeverMet(Reason::from_static(reason))
+    NodeRequirement::NeverMet(Reason::from_static_text(reason))
 }

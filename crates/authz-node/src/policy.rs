@@ -1,7 +1,7 @@
 //! The policy that holds for every node: the rules of the cluster role `system:node`, and feature gates.
 
 use authz::{
-    Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, TraceEvent, Verb,
+    Attributes, NonResourceRule, Resource, ResourceRule, Target, TraceEvent, TraceRecorder, Verb,
 };
 
 /// The rules that hold for every node. There are few and they do not change, so they are tried in order.
@@ -15,23 +15,23 @@ pub struct NodeRules {
 
 /// The feature gates of Kubernetes that change what nodes may do. The defaults are those of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FeatureGates {
+pub struct NodeFeatureGates {
     /// `KubeletServiceAccountTokenForCredentialProviders`: nodes read the service accounts of
     /// their pods.
     pub service_account_token_for_credential_providers: bool,
     /// `PodCertificateRequest`: nodes request certificates for their pods, and read the service
     /// accounts of their pods.
-    pub pod_certificate_request: bool,
+    pub is_pod_certificate_request_enabled: bool,
     /// `CSIVolumeHealth`: nodes report the health of volumes in the status of their CSINode.
-    pub csi_volume_health: bool,
+    pub is_csi_volume_health_enabled: bool,
 }
 
-impl Default for FeatureGates {
+impl Default for NodeFeatureGates {
     fn default() -> Self {
         Self {
             service_account_token_for_credential_providers: true,
-            pod_certificate_request: true,
-            csi_volume_health: false,
+            is_pod_certificate_request_enabled: true,
+            is_csi_volume_health_enabled: false,
         }
     }
 }
@@ -39,7 +39,11 @@ impl Default for FeatureGates {
 impl NodeRules {
     /// Reports whether some rule allows the request. Records that rule. If no rule allows it, records the
     /// rules that cover the resource but lack the verb or the name.
-    pub(crate) fn allows(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> bool {
+    pub(crate) fn allows(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: &mut TraceRecorder<'_>,
+    ) -> bool {
         match &attributes.target {
             Target::Resource(resource) => self.allows_resource(attributes.verb, resource, recorder),
             Target::Path(path) => self.allows_path(attributes.verb, path, recorder),
@@ -50,7 +54,7 @@ impl NodeRules {
         &self,
         verb: Verb<'_>,
         resource: &Resource<'_>,
-        recorder: &mut Recorder<'_>,
+        recorder: &mut TraceRecorder<'_>,
     ) -> bool {
         for (idx, rule) in self.resource_rules.iter().enumerate() {
             if !covers_resource(rule, resource) {
@@ -60,36 +64,37 @@ impl NodeRules {
             let has_name = rule.resource_names.is_empty()
                 || rule.resource_names.iter().any(|name| name == resource.name);
             if has_verb && has_name {
-                recorder
-                    .record_event(|| rule_trace_event(rule, idx).with_named_value("matches", true));
+                recorder.record_trace_event(|| {
+                    rule_trace_event(rule, idx).with_trace_event_value("matches", true)
+                });
                 return true;
             }
-            recorder.record_event(|| {
+            recorder.record_trace_event(|| {
                 let missing = match (has_verb, has_name) {
                     (false, true) => "verb",
                     (true, _) => "name",
                     (false, false) => "verb and name",
                 };
                 rule_trace_event(rule, idx)
-                    .with_named_value("matches", false)
-                    .with_named_value("missing", missing)
+                    .with_trace_event_value("matches", false)
+                    .with_trace_event_value("missing", missing)
             });
         }
         false
     }
 
-    fn allows_path(&self, verb: Verb<'_>, path: &str, recorder: &mut Recorder<'_>) -> bool {
+    fn allows_path(&self, verb: Verb<'_>, path: &str, recorder: &mut TraceRecorder<'_>) -> bool {
         for (idx, rule) in self.non_resource_rules.iter().enumerate() {
             if !rule.non_resource_urls.iter().any(|url| covers_path(url, path)) {
                 continue;
             }
             let matches = contains_or_wildcard(&rule.verbs, verb.as_str());
-            recorder.record_event(|| {
+            recorder.record_trace_event(|| {
                 TraceEvent::new("rule")
-                    .with_named_value("index", idx)
-                    .with_named_value("verbs", rule.verbs.clone())
-                    .with_named_value("nonResourceURLs", rule.non_resource_urls.clone())
-                    .with_named_value("matches", matches)
+                    .with_trace_event_value("index", idx)
+                    .with_trace_event_value("verbs", rule.verbs.clone())
+                    .with_trace_event_value("nonResourceURLs", rule.non_resource_urls.clone())
+                    .with_trace_event_value("matches", matches)
             });
             if matches {
                 return true;
@@ -129,10 +134,10 @@ fn covers_path(text: &str, path: &str) -> bool {
 
 fn rule_trace_event(rule: &ResourceRule, idx: usize) -> TraceEvent {
     TraceEvent::new("rule")
-        .with_named_value("index", idx)
-        .with_named_value("verbs", rule.verbs.clone())
-        .with_named_value("apiGroups", rule.api_groups.clone())
-        .with_named_value("resources", rule.resources.clone())
+        .with_trace_event_value("index", idx)
+        .with_trace_event_value("verbs", rule.verbs.clone())
+        .with_trace_event_value("apiGroups", rule.api_groups.clone())
+        .with_trace_event_value("resources", rule.resources.clone())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::Graph;
-use crate::policy::{FeatureGates, NodeRules};
+use crate::policy::{NodeFeatureGates, NodeRules};
 
 /// Everything that decides the requests of nodes. A clone is cheap and does not see later changes.
 #[derive(Debug, Clone, Default)]
@@ -13,5 +13,5 @@ pub struct Snapshot {
     /// The rules that hold for every node, for requests that do not depend on the graph.
     pub node_rules: Arc<NodeRules>,
     /// The feature gates that are enabled.
-    pub feature_gates: FeatureGates,
+    pub feature_gates: NodeFeatureGates,
 }

@@ -1,6 +1,6 @@
 //! Listing the nodes that are allowed a request.
 
-use authz::{Attributes, Recorder, Resource, Subjects};
+use authz::{Attributes, Resource, Subjects, TraceRecorder};
 
 use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
 use crate::node_requirement::{NodeRequirement, nodes_in_field_selector, requirement_for_request};
@@ -15,20 +15,20 @@ impl Snapshot {
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
         match requirement_for_request(attributes, self.feature_gates) {
-            NodeRequirement::AlwaysMet => add_nodes_group(&mut subjects),
+            NodeRequirement::AlwaysMet => add_all_nodes_group(&mut subjects),
             NodeRequirement::NeverMet(_) => {}
             NodeRequirement::NodeRule => {
-                if self.node_rules.allows(attributes, &mut Recorder::disabled_recorder()) {
-                    add_nodes_group(&mut subjects);
+                if self.node_rules.allows(attributes, &mut TraceRecorder::disabled_recorder()) {
+                    add_all_nodes_group(&mut subjects);
                 }
             }
             NodeRequirement::SameName(_) | NodeRequirement::OwnNode => {
                 add_node_user(&mut subjects, resource.name);
             }
             NodeRequirement::Related(kind) => self.add_related_nodes(&mut subjects, kind, resource),
-            NodeRequirement::Selector(_) => add_selected_nodes(&mut subjects, resource),
+            NodeRequirement::Selector(_) => add_nodes_named_in_selector(&mut subjects, resource),
             NodeRequirement::SelectorOrRelated(_, kind) => {
-                add_selected_nodes(&mut subjects, resource);
+                add_nodes_named_in_selector(&mut subjects, resource);
                 self.add_related_nodes(&mut subjects, kind, resource);
             }
         }
@@ -49,7 +49,7 @@ impl Snapshot {
     }
 }
 
-fn add_selected_nodes(subjects: &mut Subjects, resource: &Resource<'_>) {
+fn add_nodes_named_in_selector(subjects: &mut Subjects, resource: &Resource<'_>) {
     nodes_in_field_selector(resource).for_each(|node| add_node_user(subjects, node));
 }
 
@@ -60,6 +60,6 @@ fn add_node_user(subjects: &mut Subjects, name: &str) {
     }
 }
 
-fn add_nodes_group(subjects: &mut Subjects) {
+fn add_all_nodes_group(subjects: &mut Subjects) {
     subjects.groups.insert(NODES_GROUP.to_owned());
 }

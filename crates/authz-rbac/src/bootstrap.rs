@@ -36,7 +36,7 @@ pub struct BootstrapPolicy {
 
 /// One write of the reconciliation, in terms of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PolicyChange {
+pub enum BootstrapPolicyWrite {
     /// Create the role, or replace the role with the same name.
     PutRole(Role),
     /// Create the binding, or replace the binding with the same name.
@@ -56,10 +56,10 @@ pub fn reconcile_bootstrap_policy(
     snapshot: &mut Snapshot,
     policy: &BootstrapPolicy,
     extras: ReconcileExtrasPolicy,
-) -> Vec<PolicyChange> {
+) -> Vec<BootstrapPolicyWrite> {
     let mut changes = move_rules_to_aggregated_source_roles(snapshot);
     changes.extend(split_discovery_binding(snapshot, policy));
-    apply_changes(snapshot, &changes);
+    apply_bootstrap_writes(snapshot, &changes);
     for expected in &policy.roles {
         let existing = snapshot.role(expected.namespace(), expected.name());
         match reconcile_role(expected, existing.map(AsRef::as_ref), extras) {
@@ -68,7 +68,7 @@ pub fn reconcile_bootstrap_policy(
             | ReconcileOperation::Update(role)
             | ReconcileOperation::Recreate(role) => {
                 snapshot.put_role(role.clone());
-                changes.push(PolicyChange::PutRole(role));
+                changes.push(BootstrapPolicyWrite::PutRole(role));
             }
         }
     }
@@ -77,30 +77,32 @@ pub fn reconcile_bootstrap_policy(
         let change = match reconcile_binding(expected, existing.map(AsRef::as_ref), extras) {
             ReconcileOperation::Unchanged | ReconcileOperation::Protected => continue,
             ReconcileOperation::Create(binding) | ReconcileOperation::Update(binding) => {
-                PolicyChange::PutBinding(binding)
+                BootstrapPolicyWrite::PutBinding(binding)
             }
-            ReconcileOperation::Recreate(binding) => PolicyChange::RecreateBinding(binding),
+            ReconcileOperation::Recreate(binding) => BootstrapPolicyWrite::RecreateBinding(binding),
         };
-        apply_changes(snapshot, std::slice::from_ref(&change));
+        apply_bootstrap_writes(snapshot, std::slice::from_ref(&change));
         changes.push(change);
     }
     let aggregated = snapshot.aggregate_roles();
-    changes.extend(aggregated.iter().map(|role| PolicyChange::PutRole(role.as_ref().clone())));
+    changes
+        .extend(aggregated.iter().map(|role| BootstrapPolicyWrite::PutRole(role.as_ref().clone())));
     changes
 }
 
-fn apply_changes(snapshot: &mut Snapshot, changes: &[PolicyChange]) {
+fn apply_bootstrap_writes(snapshot: &mut Snapshot, changes: &[BootstrapPolicyWrite]) {
     for change in changes {
         match change {
-            PolicyChange::PutRole(role) => snapshot.put_role(role.clone()),
-            PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
+            BootstrapPolicyWrite::PutRole(role) => snapshot.put_role(role.clone()),
+            BootstrapPolicyWrite::PutBinding(binding)
+            | BootstrapPolicyWrite::RecreateBinding(binding) => {
                 snapshot.put_binding(binding.clone());
             }
         }
     }
 }
 
-fn move_rules_to_aggregated_source_roles(snapshot: &Snapshot) -> Vec<PolicyChange> {
+fn move_rules_to_aggregated_source_roles(snapshot: &Snapshot) -> Vec<BootstrapPolicyWrite> {
     let mut changes = Vec::new();
     for (name, supplier) in ROLES_AGGREGATED_IN_LATER_VERSIONS {
         let Some(role) = snapshot.role(Namespace::CLUSTER_SCOPE, name) else { continue };
@@ -111,12 +113,15 @@ fn move_rules_to_aggregated_source_roles(snapshot: &Snapshot) -> Vec<PolicyChang
             break;
         }
         let metadata = Metadata { name: supplier.to_owned(), ..role.metadata.clone() };
-        changes.push(PolicyChange::PutRole(Role { metadata, ..role.as_ref().clone() }));
+        changes.push(BootstrapPolicyWrite::PutRole(Role { metadata, ..role.as_ref().clone() }));
     }
     changes
 }
 
-fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<PolicyChange> {
+fn split_discovery_binding(
+    snapshot: &Snapshot,
+    policy: &BootstrapPolicy,
+) -> Option<BootstrapPolicyWrite> {
     let (first, second) = SPLIT_BINDING;
     let existing = snapshot.binding_by_name(Namespace::CLUSTER_SCOPE, first)?;
     if snapshot.binding_by_name(Namespace::CLUSTER_SCOPE, second).is_some() {
@@ -127,7 +132,7 @@ fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Opt
     let expected = policy.bindings.iter().find(is_second)?;
     let metadata = Metadata { name: second.to_owned(), ..existing.metadata.clone() };
     let subjects = existing.subjects.clone();
-    Some(PolicyChange::PutBinding(Binding { metadata, subjects, ..expected.clone() }))
+    Some(BootstrapPolicyWrite::PutBinding(Binding { metadata, subjects, ..expected.clone() }))
 }
 
 /// The role that Portcullis adds to those of Kubernetes: administrators of a namespace may list who can
@@ -199,7 +204,10 @@ mod tests {
             &BootstrapPolicy::default(),
             ReconcileExtrasPolicy::Keep,
         );
-        assert_eq!(changes, [PolicyChange::PutRole(role("system:aggregate-to-edit", &["own"]))]);
+        assert_eq!(
+            changes,
+            [BootstrapPolicyWrite::PutRole(role("system:aggregate-to-edit", &["own"]))]
+        );
         assert!(
             reconcile_bootstrap_policy(
                 &mut snapshot,
@@ -254,7 +262,7 @@ mod tests {
             BootstrapPolicy { bindings: vec![expected.clone()], ..BootstrapPolicy::default() };
         let changes =
             reconcile_bootstrap_policy(&mut snapshot, &policy, ReconcileExtrasPolicy::Keep);
-        assert_eq!(changes, [PolicyChange::RecreateBinding(expected.clone())]);
+        assert_eq!(changes, [BootstrapPolicyWrite::RecreateBinding(expected.clone())]);
         assert_eq!(
             snapshot.binding_by_name(Namespace::CLUSTER_SCOPE, "b").map(AsRef::as_ref),
             Some(&expected)

@@ -73,7 +73,7 @@ struct RuleTarget {
     resource_or_path_idx: u32,
     /// The position of the resource name; rules without names ignore it.
     resource_name_idx: u32,
-    is_path: bool,
+    is_path_target: bool,
 }
 
 /// A rule that is compared with a request list by list.
@@ -316,7 +316,7 @@ impl RuleEntriesBuilder<'_> {
                             api_group_idx: group_idx,
                             resource_or_path_idx: resource_idx,
                             resource_name_idx: name_idx,
-                            is_path: false,
+                            is_path_target: false,
                         },
                     });
                 }
@@ -343,7 +343,7 @@ impl RuleEntriesBuilder<'_> {
                     api_group_idx: 0,
                     resource_or_path_idx: resource_idx,
                     resource_name_idx: 0,
-                    is_path: true,
+                    is_path_target: true,
                 },
             });
         }
@@ -362,8 +362,8 @@ fn remove_redundant_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEnt
         let rule_of = |entry: &RuleEntry| role.rules.get(entry.target.rule_idx as usize);
         match (rule_of(a), rule_of(b)) {
             (Some(rule_a), Some(rule_b)) => {
-                a.target.is_path == b.target.is_path
-                    && match a.target.is_path {
+                a.target.is_path_target == b.target.is_path_target
+                    && match a.target.is_path_target {
                         true => {
                             a.target.look_up_path_in_rule(rule_a)
                                 == b.target.look_up_path_in_rule(rule_b)

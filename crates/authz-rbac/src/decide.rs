@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Decision, Namespace, RbacGrant, RbacGrantSource, RbacSubject, Reason, Recorder,
-    User,
+    Attributes, Decision, Namespace, RbacGrant, RbacGrantSource, RbacSubject, Reason,
+    TraceRecorder, User,
 };
 use foldhash::fast::RandomState;
 
@@ -40,10 +40,14 @@ impl Snapshot {
     ///    the reason says which roles do not exist.
     ///
     /// Allowing allocates nothing unless the recorder is on.
-    pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
+    pub fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        mut recorder: TraceRecorder<'_>,
+    ) -> Decision {
         let Some(user) = attributes.user else { return Decision::no_opinion("") };
         let search = match recorder.is_recording() {
-            true => explain::find_grant(self, user, attributes, &mut recorder),
+            true => explain::find_grant_and_record_trace(self, user, attributes, &mut recorder),
             false => self.find_grant(user, attributes),
         };
         match search {
@@ -213,7 +217,7 @@ pub(crate) fn describe_subject(subject: &Subject, namespace: Namespace<'_>) -> S
 }
 
 fn to_rbac_subject<'a>(subject: &'a Subject, binding_namespace: Namespace<'a>) -> RbacSubject<'a> {
-    let namespace = subject.effective_namespace(binding_namespace);
+    let namespace = subject.service_account_namespace(binding_namespace);
     RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }
 

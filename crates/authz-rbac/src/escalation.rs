@@ -9,10 +9,10 @@ use std::collections::HashSet;
 
 use authz::{Resource, User};
 
-use crate::coverage::{CoverageLimitExceeded, RuleCoverage};
 use crate::missing_permissions::MissingPermissions;
 use crate::permission_count_limits::ROLE_COMBINATIONS_MAX;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};
+use crate::rule_coverage::{CoverageLimitExceeded, RuleCoverage};
 use crate::rules::HeldRules;
 use crate::snapshot::{RoleLookupError, Snapshot};
 use crate::who_can::SUPERUSER_GROUP;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use authz::{Attributes, Recorder, Target, TraceEvent, User};
+use authz::{Attributes, Target, TraceEvent, TraceRecorder, User};
 
 use crate::decide::{Grant, GrantSearchResult, describe_subject, request_namespace};
 use crate::policy::{Binding, PolicyRule, Role};
@@ -34,11 +34,11 @@ impl NameComparisonBudget {
 
 /// Finds the binding that grants the request, the same one as `Snapshot::authorize`, and records every binding that it
 /// examines. If no binding grants the request, it records near misses.
-pub(crate) fn find_grant<'s>(
+pub(crate) fn find_grant_and_record_trace<'s>(
     snapshot: &'s Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
-    recorder: &mut Recorder<'_>,
+    recorder: &mut TraceRecorder<'_>,
 ) -> GrantSearchResult<'s> {
     let mut has_dangling_bindings = false;
     for user_binding in snapshot.bindings_of_user(user, request_namespace(attributes)) {
@@ -47,22 +47,24 @@ pub(crate) fn find_grant<'s>(
         let Some(compiled) = role else {
             has_dangling_bindings = true;
             let error = RoleLookupError::new(binding).to_string();
-            recorder.record_event(|| {
-                event().with_named_value("allows", false).with_named_value("error", error)
+            recorder.record_trace_event(|| {
+                event()
+                    .with_trace_event_value("allows", false)
+                    .with_trace_event_value("error", error)
             });
             continue;
         };
         let mut rules = (0_usize..).zip(&compiled.role.rules);
         if let Some((rule_idx, rule)) = rules.find(|(_, rule)| rule.allows(attributes)) {
-            recorder.record_event(|| {
+            recorder.record_trace_event(|| {
                 let event = event()
-                    .with_named_value("allows", true)
-                    .with_named_value("ruleIndex", rule_idx);
-                event.with_named_value("rule", rule.to_string())
+                    .with_trace_event_value("allows", true)
+                    .with_trace_event_value("ruleIndex", rule_idx);
+                event.with_trace_event_value("rule", rule.to_string())
             });
             return GrantSearchResult::Granted(Grant { binding, subject_idx });
         }
-        recorder.record_event(|| event().with_named_value("allows", false));
+        recorder.record_trace_event(|| event().with_trace_event_value("allows", false));
     }
     record_near_misses(snapshot, user, attributes, recorder);
     GrantSearchResult::NotGranted { has_dangling_bindings }
@@ -78,28 +80,30 @@ fn record_near_misses(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
-    recorder: &mut Recorder<'_>,
+    recorder: &mut TraceRecorder<'_>,
 ) {
     let budget = &NameComparisonBudget(Cell::new(COMPARISONS_MAX));
-    let mut misses = rules_lacking_one_part(snapshot, user, attributes, budget);
-    misses.extend(bindings_in_other_namespaces(snapshot, user, attributes));
+    let mut misses = near_miss_rule_events(snapshot, user, attributes, budget);
+    misses.extend(other_namespace_binding_events(snapshot, user, attributes));
     misses.truncate(NEAR_MISSES_MAX);
-    misses.extend(similar_subjects(snapshot, user, attributes, budget));
+    misses.extend(similar_subject_events(snapshot, user, attributes, budget));
     for miss in misses {
-        recorder.record_event(|| miss);
+        recorder.record_trace_event(|| miss);
     }
 }
 
 fn binding_trace_event(binding: &Binding, subject_idx: Option<usize>) -> TraceEvent {
-    let mut event = TraceEvent::new("binding").with_named_value("name", binding.name());
+    let mut event = TraceEvent::new("binding").with_trace_event_value("name", binding.name());
     if let Some(namespace) = binding.namespace().name() {
-        event = event.with_named_value("namespace", namespace);
+        event = event.with_trace_event_value("namespace", namespace);
     }
-    let event = event
-        .with_named_value("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
+    let event = event.with_trace_event_value(
+        "role",
+        format!("{} {}", binding.role_ref.kind, binding.role_ref.name),
+    );
     match subject_idx.and_then(|idx| binding.subjects.get(idx)) {
         Some(subject) => {
-            event.with_named_value("subject", describe_subject(subject, binding.namespace()))
+            event.with_trace_event_value("subject", describe_subject(subject, binding.namespace()))
         }
         None => event,
     }
@@ -111,7 +115,7 @@ fn near_miss_trace_event(binding: &Binding) -> TraceEvent {
     event
 }
 
-fn rules_lacking_one_part(
+fn near_miss_rule_events(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
@@ -127,9 +131,9 @@ fn rules_lacking_one_part(
                 let elements = part.values_in_rule(rule).iter().take(SHOWN_ELEMENTS_MAX);
                 misses.push(
                     near_miss_trace_event(binding)
-                        .with_named_value("ruleIndex", rule_idx)
-                        .with_named_value("lacks", part.manifest_field_name())
-                        .with_named_value("has", elements.cloned().collect::<Vec<_>>()),
+                        .with_trace_event_value("ruleIndex", rule_idx)
+                        .with_trace_event_value("lacks", part.manifest_field_name())
+                        .with_trace_event_value("has", elements.cloned().collect::<Vec<_>>()),
                 );
                 if misses.len() >= NEAR_MISSES_MAX {
                     return misses;
@@ -147,15 +151,16 @@ fn only_missing_rule_part(
     budget: &NameComparisonBudget,
 ) -> Option<RulePart> {
     let parts = rule_parts_for_request(attributes).iter().copied();
-    let mut missing = parts.filter(|part| !rule.matches_part(*part, attributes));
+    let mut missing = parts.filter(|part| !rule.matches_request_part(*part, attributes));
     let first = missing.next()?;
-    (missing.next().is_none() && is_useful_hint(first, rule, attributes, budget)).then_some(first)
+    (missing.next().is_none() && is_missing_part_worth_showing(first, rule, attributes, budget))
+        .then_some(first)
 }
 
 /// Reports whether a missing part is worth showing. Very many rules match all of a request but its
 /// resource, so a rule about another resource or path is shown only if that is similar: misspelt, or a
 /// subresource or subpath of the same.
-fn is_useful_hint(
+fn is_missing_part_worth_showing(
     part: RulePart,
     rule: &PolicyRule,
     attributes: &Attributes<'_>,
@@ -189,7 +194,7 @@ fn is_useful_hint(
     }
 }
 
-fn bindings_in_other_namespaces(
+fn other_namespace_binding_events(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
@@ -212,14 +217,14 @@ fn bindings_in_other_namespaces(
     }
     granting_bindings.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
     let events = granting_bindings.into_iter().map(near_miss_trace_event);
-    events.map(|event| event.with_named_value("lacks", "namespace")).collect()
+    events.map(|event| event.with_trace_event_value("lacks", "namespace")).collect()
 }
 
 fn any_rule_allows(role: &Role, attributes: &Attributes<'_>) -> bool {
     role.rules.iter().any(|rule| rule.allows(attributes))
 }
 
-fn similar_subjects(
+fn similar_subject_events(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
@@ -239,8 +244,8 @@ fn similar_subjects(
             own,
             candidates.filter(|name| are_names_similar_after_shared_prefix(own, name)),
         )?;
-        let event = TraceEvent::new("nearMiss").with_named_value("lacks", "subject");
-        Some(event.with_named_value(field, own).with_named_value("allowed", similar))
+        let event = TraceEvent::new("nearMiss").with_trace_event_value("lacks", "subject");
+        Some(event.with_trace_event_value(field, own).with_trace_event_value("allowed", similar))
     };
     let by_name = nearest("user", &user.name, &users);
     let by_group = user.groups.iter().filter_map(|group| nearest("group", group, &groups));

@@ -13,9 +13,9 @@ pub(crate) struct HeldRule<'o> {
     pub(crate) wildcard_subresources: Vec<&'o str>,
     /// The resource names, sorted. An empty list stands for all names.
     pub(crate) resource_names: Vec<&'o str>,
-    urls: Vec<&'o str>,
+    non_resource_urls: Vec<&'o str>,
     /// The URLs that end in `*`, without the stars, sorted. INVARIANT: none is a prefix of another.
-    url_prefixes: Vec<&'o str>,
+    non_resource_url_prefixes: Vec<&'o str>,
 }
 
 /// A list in which `*` stands for everything.
@@ -37,17 +37,19 @@ impl<'o> HeldRule<'o> {
             wildcard_subresources: subresources.collect(),
             resources,
             resource_names: sort_and_deduplicate(rule.resource_names.iter().map(String::as_str)),
-            urls: sort_and_deduplicate(rule.non_resource_urls.iter().map(String::as_str)),
-            url_prefixes: collect_url_prefixes(&rule.non_resource_urls),
+            non_resource_urls: sort_and_deduplicate(
+                rule.non_resource_urls.iter().map(String::as_str),
+            ),
+            non_resource_url_prefixes: collect_url_prefixes(&rule.non_resource_urls),
         }
     }
 
-    pub(crate) fn has_urls(&self) -> bool {
-        !self.urls.is_empty()
+    pub(crate) fn has_non_resource_urls(&self) -> bool {
+        !self.non_resource_urls.is_empty()
     }
 
     /// Reports whether the rule has an element that grants this one.
-    pub(crate) fn grants_element(&self, part: RulePart, requested: &str) -> bool {
+    pub(crate) fn grants_rule_part_element(&self, part: RulePart, requested: &str) -> bool {
         match part {
             RulePart::Verb => self.verbs.contains(requested),
             RulePart::ApiGroup => self.api_groups.contains(requested),
@@ -62,7 +64,8 @@ impl<'o> HeldRule<'o> {
                     || sorted_list_contains(&self.resource_names, requested)
             }
             RulePart::Path => {
-                sorted_list_contains(&self.urls, requested) || self.has_url_prefix_for(requested)
+                sorted_list_contains(&self.non_resource_urls, requested)
+                    || self.has_url_prefix_for(requested)
             }
         }
     }
@@ -70,8 +73,8 @@ impl<'o> HeldRule<'o> {
     /// Reports whether a URL begins with one of the prefixes. No prefix is a prefix of another, so only the last
     /// prefix that sorts before or equal to the URL can match.
     fn has_url_prefix_for(&self, url: &str) -> bool {
-        let n_before = self.url_prefixes.partition_point(|prefix| *prefix <= url);
-        let last = n_before.checked_sub(1).and_then(|at| self.url_prefixes.get(at));
+        let n_before = self.non_resource_url_prefixes.partition_point(|prefix| *prefix <= url);
+        let last = n_before.checked_sub(1).and_then(|at| self.non_resource_url_prefixes.get(at));
         last.is_some_and(|prefix| url.starts_with(prefix))
     }
 }
@@ -122,7 +125,7 @@ mod tests {
         for url in ["/a", "/", "", "/b", "/b/", "/b/x", "/bb", "/c/*/d", "/c/x/d", "/zz", "/*", "*"]
         {
             let want = urls.iter().any(|entry| matches_path(entry, url));
-            assert_eq!(held_rule.grants_element(RulePart::Path, url), want, "{url}");
+            assert_eq!(held_rule.grants_rule_part_element(RulePart::Path, url), want, "{url}");
             n_granted += usize::from(want);
         }
         assert_eq!(n_granted, 5);

@@ -20,23 +20,21 @@ mod decide;
 mod explain;
 mod who_can;
 
-mod coverage;
 mod escalation;
 mod held_rule;
 mod missing_permissions;
 mod permission_count_limits;
 mod permission_grid;
+mod rule_coverage;
 
-mod aggregation;
 mod bootstrap;
 mod reconcile;
+mod role_aggregation;
 
-pub use aggregation::AGGREGATION_PASSES_MAX;
 pub use bootstrap::{
-    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, PolicyChange, reconcile_bootstrap_policy,
+    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, BootstrapPolicyWrite, reconcile_bootstrap_policy,
     resource_access_reviewer_role,
 };
-pub use coverage::uncovered_rules;
 pub use escalation::{
     CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, bind_check_target, check_rules_held,
     escalate_check_target, is_superuser,
@@ -53,6 +51,8 @@ pub use reconcile::{
     AUTOUPDATE_ANNOTATION, ReconcileExtrasPolicy, ReconcileOperation, reconcile_binding,
     reconcile_role,
 };
+pub use role_aggregation::AGGREGATION_PASSES_MAX;
+pub use rule_coverage::uncovered_rules;
 pub use rules::HeldRules;
 pub use snapshot::{RoleLookupError, Snapshot};
 pub use who_can::{SUPERUSER_GROUP, WhoCanResult};

@@ -5,9 +5,9 @@ use std::fmt;
 
 use authz::User;
 
-use crate::coverage::RuleCoverage;
 use crate::permission_grid::{Permission, PermissionTarget};
 use crate::policy::{GROUP, PolicyRule};
+use crate::rule_coverage::RuleCoverage;
 use crate::snapshot::RoleLookupError;
 
 /// The maximum number of lines of a message, each for one resource, name or path. Permissions beyond them are only
@@ -91,18 +91,18 @@ impl MissingPermissions {
     /// The message of a server about a write to this resource. Kubernetes names the resource of the request in place of
     /// the resource of a role that does not exist.
     #[must_use]
-    pub fn message_for_write(&self, resource: &str) -> String {
+    pub fn refusal_message_for_write(&self, resource: &str) -> String {
         let error_text = |error: &RoleLookupError| match error {
             RoleLookupError::ClusterRoleNotFound(name) | RoleLookupError::RoleNotFound(name) => {
                 format!("{resource}.{GROUP} {} not found", go_compat::quote(name))
             }
             RoleLookupError::UnsupportedKind(_) => error.to_string(),
         };
-        let text = fmt::from_fn(|f| self.write_message(f, &error_text));
+        let text = fmt::from_fn(|f| self.format_missing_permissions(f, &error_text));
         text.to_string()
     }
 
-    fn write_message(
+    fn format_missing_permissions(
         &self,
         f: &mut fmt::Formatter<'_>,
         error_text: &dyn Fn(&RoleLookupError) -> String,
@@ -130,7 +130,7 @@ impl MissingPermissions {
 
 impl fmt::Display for MissingPermissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_message(f, &RoleLookupError::to_string)
+        self.format_missing_permissions(f, &RoleLookupError::to_string)
     }
 }
 

@@ -24,7 +24,7 @@ impl PolicyRule {
     }
 
     /// Counts the elements of all lists of the rule.
-    pub(crate) fn n_list_elements(&self) -> u64 {
+    pub(crate) fn n_rule_list_elements(&self) -> u64 {
         let lists = [
             &self.verbs,
             &self.api_groups,

@@ -14,10 +14,10 @@ pub(crate) struct PermissionGrid<'w> {
     /// The lists of the rule. In the order of permissions, the last list varies fastest.
     grid_axes: [GridAxis<'w>; N_AXES],
     /// The axis whose entries are the bits of a row: the longest, so that there are few rows.
-    bit_axis: usize,
+    grid_bit_axis: usize,
     /// The other axes, in order.
-    row_axes: [usize; N_AXES - 1],
-    words_per_row: usize,
+    grid_row_axes: [usize; N_AXES - 1],
+    words_per_grid_row: usize,
     granted_bits: Vec<u64>,
     n_missing_permissions: u64,
 }
@@ -90,9 +90,9 @@ impl<'w> PermissionGrid<'w> {
         let n_missing = (n_rows * axes[bit_axis].len()) as u64;
         Self {
             grid_axes: axes,
-            bit_axis,
-            row_axes,
-            words_per_row,
+            grid_bit_axis: bit_axis,
+            grid_row_axes: row_axes,
+            words_per_grid_row: words_per_row,
             granted_bits: vec![0; n_rows * words_per_row],
             n_missing_permissions: n_missing,
         }
@@ -122,15 +122,15 @@ impl<'w> PermissionGrid<'w> {
         };
         let mut n_rows = 1;
         for (at, axis) in self.grid_axes.iter().enumerate() {
-            let (mask, n_granted) = axis.elements_granted_by(held_rule);
+            let (mask, n_granted) = axis.axis_elements_granted_by(held_rule);
             part.n_comparison_steps += axis.len() as u64;
             if n_granted == 0 {
                 return GrantedGridPart { is_empty: true, ..part };
             }
-            n_rows *= if at == self.bit_axis { 1 } else { n_granted };
+            n_rows *= if at == self.grid_bit_axis { 1 } else { n_granted };
             part.granted_masks_by_axis[at] = mask;
         }
-        part.n_comparison_steps += (n_rows * self.words_per_row) as u64;
+        part.n_comparison_steps += (n_rows * self.words_per_grid_row) as u64;
         part
     }
 
@@ -141,9 +141,9 @@ impl<'w> PermissionGrid<'w> {
         }
         let Self {
             grid_axes: axes,
-            bit_axis,
-            row_axes,
-            words_per_row,
+            grid_bit_axis: bit_axis,
+            grid_row_axes: row_axes,
+            words_per_grid_row: words_per_row,
             granted_bits,
             n_missing_permissions: n_missing,
         } = self;
@@ -181,11 +181,11 @@ impl<'w> PermissionGrid<'w> {
     }
 
     fn is_permission_granted(&self, places: [usize; N_AXES]) -> bool {
-        let [a, b, c] = self.row_axes.map(|at| places[at]);
-        let [_, n_middle, n_inner] = self.row_axes.map(|at| self.grid_axes[at].len());
+        let [a, b, c] = self.grid_row_axes.map(|at| places[at]);
+        let [_, n_middle, n_inner] = self.grid_row_axes.map(|at| self.grid_axes[at].len());
         let row = (a * n_middle + b) * n_inner + c;
-        let bit = places[self.bit_axis];
-        let word = self.granted_bits.get(row * self.words_per_row + bit / WORD_BITS);
+        let bit = places[self.grid_bit_axis];
+        let word = self.granted_bits.get(row * self.words_per_grid_row + bit / WORD_BITS);
         word.is_some_and(|word| word >> (bit % WORD_BITS) & 1 == 1)
     }
 
@@ -212,7 +212,7 @@ impl GridAxis<'_> {
     }
 
     /// The elements that a held rule grants, as bits, and their number.
-    fn elements_granted_by(&self, held_rule: &HeldRule<'_>) -> (Vec<u64>, usize) {
+    fn axis_elements_granted_by(&self, held_rule: &HeldRule<'_>) -> (Vec<u64>, usize) {
         let mut mask = vec![0; self.len().div_ceil(WORD_BITS)];
         let mut n_granted = 0;
         let mut grant = |at: usize| {
@@ -231,7 +231,7 @@ impl GridAxis<'_> {
             Some(part) => {
                 let values = self.values.iter().enumerate();
                 values
-                    .filter(|(_, value)| held_rule.grants_element(part, value))
+                    .filter(|(_, value)| held_rule.grants_rule_part_element(part, value))
                     .for_each(|(at, _)| grant(at));
             }
             None => grant(0),

@@ -133,7 +133,7 @@ impl Subject {
     }
 
     /// Returns the subject for a service account.
-    pub fn service_account(namespace: &str, name: &str) -> Self {
+    pub fn service_account_subject(namespace: &str, name: &str) -> Self {
         Self::new("ServiceAccount", "", name, namespace)
     }
 
@@ -152,7 +152,7 @@ impl Subject {
         match self.kind.as_str() {
             "User" => Some(Cow::Borrowed(&self.name)),
             "ServiceAccount" => {
-                let own = self.effective_namespace(namespace).name()?;
+                let own = self.service_account_namespace(namespace).name()?;
                 Some(Cow::Owned(format!("system:serviceaccount:{own}:{}", self.name)))
             }
             _ => None,
@@ -175,7 +175,7 @@ impl Subject {
                 self.name == name
             }
             ("ServiceAccount", Principal::User(name)) => {
-                let own = self.effective_namespace(namespace).name();
+                let own = self.service_account_namespace(namespace).name();
                 let rest = name.strip_prefix("system:serviceaccount:");
                 let rest = rest.and_then(|rest| rest.strip_prefix(own?)?.strip_prefix(':'));
                 rest == Some(&self.name)
@@ -191,7 +191,10 @@ impl Subject {
     }
 
     /// The namespace of a service account in a binding of `namespace`.
-    pub(crate) fn effective_namespace<'a>(&'a self, namespace: Namespace<'a>) -> Namespace<'a> {
+    pub(crate) fn service_account_namespace<'a>(
+        &'a self,
+        namespace: Namespace<'a>,
+    ) -> Namespace<'a> {
         let own = Namespace::new(&self.namespace);
         if own.is_cluster_scope() { namespace } else { own }
     }
@@ -232,13 +235,13 @@ mod tests {
 
     #[test]
     fn a_service_account_takes_the_namespace_of_its_binding() {
-        let account = Subject::service_account("", "ci");
+        let account = Subject::service_account_subject("", "ci");
         assert_eq!(
             account.user_name(Namespace::new("ns1")).as_deref(),
             Some("system:serviceaccount:ns1:ci")
         );
         assert_eq!(account.user_name(Namespace::CLUSTER_SCOPE), None);
-        let elsewhere = Subject::service_account("ns2", "ci");
+        let elsewhere = Subject::service_account_subject("ns2", "ci");
         assert_eq!(
             elsewhere.user_name(Namespace::new("ns1")).as_deref(),
             Some("system:serviceaccount:ns2:ci")
@@ -251,9 +254,9 @@ mod tests {
             Subject::user("ci"),
             Subject::user("system:serviceaccount:ns1:ci"),
             Subject::group("ci"),
-            Subject::service_account("", "ci"),
-            Subject::service_account("ns2", "ci"),
-            Subject::service_account("ns2", "a:ci"),
+            Subject::service_account_subject("", "ci"),
+            Subject::service_account_subject("ns2", "ci"),
+            Subject::service_account_subject("ns2", "a:ci"),
             Subject { kind: "user".to_owned(), ..Subject::user("ci") },
         ];
         let accounts = ["ns1:ci", "ns2:ci", "ns2:a:ci", ":ci", "ns1", "ns1ci", "ns1:cis"];

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::coverage::uncovered_rules;
 use crate::policy::{AggregationRule, Binding, LabelSelector, Metadata, Role, Subject};
+use crate::rule_coverage::uncovered_rules;
 
 /// The annotation that, set to `false`, excludes an object from reconciliation.
 pub const AUTOUPDATE_ANNOTATION: &str = "rbac.authorization.kubernetes.io/autoupdate";

@@ -70,11 +70,13 @@ impl PolicyRule {
     ///
     /// Field and label selectors of a request are ignored.
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
-        rule_parts_for_request(attributes).iter().all(|part| self.matches_part(*part, attributes))
+        rule_parts_for_request(attributes)
+            .iter()
+            .all(|part| self.matches_request_part(*part, attributes))
     }
 
     /// Reports whether the rule matches this part of the request.
-    pub(crate) fn matches_part(&self, part: RulePart, attributes: &Attributes<'_>) -> bool {
+    pub(crate) fn matches_request_part(&self, part: RulePart, attributes: &Attributes<'_>) -> bool {
         match (part, &attributes.target) {
             (RulePart::Verb, _) => {
                 contains(&self.verbs, attributes.verb.as_str()) || contains(&self.verbs, "*")
@@ -155,7 +157,7 @@ impl Snapshot {
         let mut listed = Rules::default();
         let mut bytes_left = LISTED_BYTES_MAX;
         for rule in roles.into_iter().flatten() {
-            let Some(bytes_after) = bytes_left.checked_sub(count_listed_bytes(rule)) else {
+            let Some(bytes_after) = bytes_left.checked_sub(count_rule_bytes(rule)) else {
                 listed.is_incomplete = true;
                 break;
             };
@@ -191,7 +193,7 @@ impl Snapshot {
 }
 
 /// Counts the bytes of a rule in a list.
-fn count_listed_bytes(rule: &PolicyRule) -> usize {
+fn count_rule_bytes(rule: &PolicyRule) -> usize {
     let PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls } = rule;
     let lists = [verbs, api_groups, resources, resource_names, non_resource_urls];
     let elements = lists.into_iter().flatten();

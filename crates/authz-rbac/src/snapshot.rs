@@ -59,7 +59,7 @@ pub struct Snapshot {
     /// INVARIANT: no scope is empty.
     scope_objects_by_namespace: Map<Arc<str>, Arc<ScopeObjects>>,
     /// The numbers of namespaces, each reduced by one, because number 0 belongs to the cluster scope.
-    namespace_ids: Slab<()>,
+    namespace_id_allocator: Slab<()>,
 }
 
 /// A binding that applies to a user.
@@ -111,7 +111,7 @@ impl Snapshot {
     /// Adds a binding, or replaces the binding with the same name.
     pub fn put_binding(&mut self, binding: Binding) {
         self.remove_binding(binding.namespace(), binding.name());
-        let role = match role_namespace(&binding) {
+        let role = match referenced_role_namespace(&binding) {
             Some(namespace) => {
                 let get_or_insert_role_usage =
                     self.get_or_insert_role_usage(namespace, &binding.role_ref.name);
@@ -135,7 +135,7 @@ impl Snapshot {
         self.subjects.remove_binding(&binding, bound, &self.bindings);
         self.scope_objects_mut(namespace).bindings.remove(name);
         self.bindings.remove(bound.binding_id.0);
-        if let Some(role_namespace) = role_namespace(&binding) {
+        if let Some(role_namespace) = referenced_role_namespace(&binding) {
             self.get_or_insert_role_usage(role_namespace, &binding.role_ref.name).n_bindings -= 1;
             self.drop_role_id_if_unused(role_namespace, &binding.role_ref.name);
         }
@@ -165,7 +165,11 @@ impl Snapshot {
 
     fn scope_objects_mut(&mut self, namespace: Namespace<'_>) -> &mut ScopeObjects {
         let Some(namespace) = namespace.name() else { return &mut self.cluster_scope_objects };
-        let Self { scope_objects_by_namespace: namespaces, namespace_ids, .. } = self;
+        let Self {
+            scope_objects_by_namespace: namespaces,
+            namespace_id_allocator: namespace_ids,
+            ..
+        } = self;
         let scope = namespaces.get_or_insert_with(namespace.into(), || {
             Arc::new(ScopeObjects::new(ScopeId(namespace_ids.insert(()) + 1)))
         });
@@ -177,7 +181,7 @@ impl Snapshot {
             && let Some(scope) = self.scope_objects_by_namespace.get(namespace)
             && scope.is_empty()
         {
-            self.namespace_ids.remove(scope.id.0 - 1);
+            self.namespace_id_allocator.remove(scope.id.0 - 1);
             self.scope_objects_by_namespace.remove(namespace);
         }
     }
@@ -211,7 +215,7 @@ impl Snapshot {
     /// # Errors
     /// Fails if there is no such role.
     pub fn role_of_binding(&self, binding: &Binding) -> Result<&Arc<Role>, RoleLookupError> {
-        let role = role_namespace(binding)
+        let role = referenced_role_namespace(binding)
             .and_then(|namespace| self.role(namespace, &binding.role_ref.name));
         role.ok_or_else(|| RoleLookupError::new(binding))
     }
@@ -311,7 +315,7 @@ impl Snapshot {
 
 /// The namespace of the role to which a binding refers, the cluster scope for a ClusterRole; `None` if the
 /// reference cannot name a role.
-fn role_namespace(binding: &Binding) -> Option<Namespace<'_>> {
+fn referenced_role_namespace(binding: &Binding) -> Option<Namespace<'_>> {
     match binding.role_ref.kind.as_str() {
         "ClusterRole" => Some(Namespace::CLUSTER_SCOPE),
         // A Role always has a namespace, so a ClusterRoleBinding cannot refer to one.
@@ -329,7 +333,7 @@ impl Default for Snapshot {
             subjects: SubjectIndex::default(),
             cluster_scope_objects: ScopeObjects::new(CLUSTER_SCOPE),
             scope_objects_by_namespace: Map::default(),
-            namespace_ids: Slab::default(),
+            namespace_id_allocator: Slab::default(),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Snapshot {
         if !errors.is_empty() {
             let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
             allowed
-                .listing_notes
+                .subject_listing_notes
                 .push(format!("rbac: {}", field_errors::aggregate_messages(&messages)));
         }
         allowed

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure;
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, Trace, TraceRecorder, User, Verb, Verdict};
 use authz_rbac::{
     AggregationRule, Binding, CHECK_STEPS_MAX, EscalationRefusal, LabelSelector, Metadata,
     PolicyRule, QUICK_CHECK_STEPS_MAX, Role, RoleRef, Snapshot, Subject,
@@ -197,7 +197,7 @@ fn a2_large_products_are_not_expanded_in_the_index() {
         ] {
             let asked = resource_attributes(&asker, verb, group, resource);
             let decision =
-                bounded(MIB, || snapshot.authorize(&asked, Recorder::disabled_recorder()));
+                bounded(MIB, || snapshot.authorize(&asked, TraceRecorder::disabled_recorder()));
             assert_eq!(decision.verdict, want, "{name} {verb} {group} {resource}");
             let subjects = bounded(MIB, || snapshot.allowed_subjects(&asked));
             assert_eq!(subjects.users.contains(name), want == Verdict::Allow);
@@ -260,7 +260,7 @@ fn a2_an_explanation_has_a_comparison_limit() {
     asker.groups.push("group-7-that-may".to_owned());
     let asked = resource_attributes(&asker, "v0", "", "r1a");
     let mut trace = Trace::default();
-    let decision = bounded(2 * MIB, || snapshot.authorize(&asked, Recorder::new(&mut trace)));
+    let decision = bounded(2 * MIB, || snapshot.authorize(&asked, TraceRecorder::new(&mut trace)));
     assert_eq!(decision.verdict, Verdict::NoOpinion);
 }
 

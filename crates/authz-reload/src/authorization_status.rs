@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_webhook::{LastFailure, WebhookHealth};
+use authz_webhook::{LastFailedCall, WebhookHealth};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::generation::{ConfigSource, ConfiguredWebhook, Generation};
+use crate::config_generation::{ConfigSource, ConfiguredWebhook, Generation};
 
 /// The answer to `GET /portcullis/authorization/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -101,8 +101,8 @@ pub struct WebhookFailureStatus {
 pub(crate) struct ReloaderState {
     pub(crate) generation: Arc<Generation>,
     /// The hash of the configuration file when a check last found that it defines the generation; `None` for flags.
-    pub(crate) file_hash: Option<String>,
-    pub(crate) last_attempt: Option<ReloadAttempt>,
+    pub(crate) config_file_hash: Option<String>,
+    pub(crate) last_reload_attempt: Option<ReloadAttempt>,
     /// The hash of the configuration file, if it was rejected.
     pub(crate) rejected_config_hash: Option<String>,
     /// The files that the rejected configuration depends on.
@@ -121,9 +121,9 @@ impl ReloaderState {
     /// Creates the state of a reloader that has made no reload.
     pub(crate) fn new(generation: Arc<Generation>) -> Self {
         Self {
-            file_hash: generation.hash.clone(),
+            config_file_hash: generation.hash.clone(),
             generation,
-            last_attempt: None,
+            last_reload_attempt: None,
             rejected_config_hash: None,
             rejected_config_files: Vec::new(),
         }
@@ -153,10 +153,10 @@ impl ReloaderState {
         AuthorizationStatus {
             source: if is_file { "file" } else { "flags" },
             file,
-            hash: self.file_hash.clone(),
+            hash: self.config_file_hash.clone(),
             generation: generation.generation_number,
             loaded_at: format_time(generation.loaded_at),
-            last_attempt: self.last_attempt.as_ref().map(|attempt| ReloadAttemptStatus {
+            last_attempt: self.last_reload_attempt.as_ref().map(|attempt| ReloadAttemptStatus {
                 at: format_time(attempt.at),
                 ok: attempt.error.is_none(),
                 error: attempt.error.clone(),
@@ -174,23 +174,23 @@ fn authorizer_statuses(generation: &Generation) -> Vec<AuthorizerStatus> {
         let webhook = hook.map(|hook| webhook_status(hook));
         AuthorizerStatus { kind: kind.name(), name: name.to_owned(), webhook }
     };
-    generation.authorizers().into_iter().map(status).collect()
+    generation.authorizer_types_and_names().into_iter().map(status).collect()
 }
 
 fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
     let WebhookHealth {
         n_in_flight_calls: n_in_flight,
-        last_success_at,
-        last_failure,
+        last_successful_call_at: last_success_at,
+        last_failed_call: last_failure,
         n_cached_answers,
         cache_bytes,
     } = hook.webhook.health();
-    let failure = |LastFailure { at, message }: LastFailure| WebhookFailureStatus {
+    let failure = |LastFailedCall { at, message }: LastFailedCall| WebhookFailureStatus {
         at: format_time(at),
         message,
     };
     WebhookStatus {
-        endpoint: hook.endpoint.clone(),
+        endpoint: hook.endpoint_url_without_secrets.clone(),
         n_calls_in_flight: n_in_flight,
         last_success: last_success_at.map(format_time),
         last_failure: last_failure.map(failure),

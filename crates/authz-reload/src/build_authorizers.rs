@@ -14,14 +14,14 @@ use authz_webhook::{ConnectionInfo, WebhookLimits, WebhookSettings};
 use config::authorization_config::LoadOptions;
 use document::Warning;
 use https_client::{Limits, ServiceResolver};
-use kubeconfig::{HookConnection, LoadedConnections, ServiceConnection};
+use kubeconfig::{AuthorizationHookConnection, LoadedConnections, ServerConnection};
 use manifests::abac;
 
-use crate::build_error::{BuildCause, BuildError, StartError};
+use crate::build_error::{BuildError, BuildErrorCause, StartError};
+use crate::config_generation::{AbacPolicyFile, ConfigSource, ConfiguredWebhook, Generation};
 use crate::file_set::{FileRecorder, FileSet};
-use crate::generation::{AbacPolicyFile, ConfigSource, ConfiguredWebhook, Generation};
 use crate::modes_to_configuration::FLAG_WEBHOOK_NAME;
-use crate::observers::{AuthorizationObservers, NoObservers};
+use crate::observers::{AuthorizationObserverFactory, NoObservers};
 use crate::plan_from_flags::{AuthorizationModes, AuthorizationPlan, ConfigFilePlan};
 use crate::plugin_authorizers::PluginAuthorizers;
 use crate::sha256_hash::sha256_hash;
@@ -36,11 +36,11 @@ pub struct AuthorizerBuilder {
     /// Resolves the names of Services. Without a resolver the builder uses DNS.
     pub service_resolver: Option<Arc<dyn ServiceResolver>>,
     /// Creates the observers of authorizers and connections, for metrics.
-    pub observers: Arc<dyn AuthorizationObservers>,
+    pub observer_factory: Arc<dyn AuthorizationObserverFactory>,
     /// The authorizers that a configuration may name besides the built-in ones.
-    pub plugins: PluginAuthorizers,
+    pub plugin_authorizers: PluginAuthorizers,
     /// The options of reading the ABAC policy file.
-    pub abac_options: abac::PolicyLoadOptions,
+    pub abac_options: abac::AbacPolicyLoadOptions,
     /// The absolute directory that relative paths in flags start from.
     pub base_directory: PathBuf,
 }
@@ -55,9 +55,9 @@ impl AuthorizerBuilder {
             webhook_limits: WebhookLimits::default(),
             connection_limits: Limits::default(),
             service_resolver: None,
-            observers: Arc::new(NoObservers),
-            plugins: PluginAuthorizers::default(),
-            abac_options: abac::PolicyLoadOptions::default(),
+            observer_factory: Arc::new(NoObservers),
+            plugin_authorizers: PluginAuthorizers::default(),
+            abac_options: abac::AbacPolicyLoadOptions::default(),
             base_directory: std::env::current_dir()?,
         })
     }
@@ -71,11 +71,15 @@ pub struct ConfigOrigin {
     /// The hash of the configuration file; `None` for flags.
     pub hash: Option<String>,
     /// The file of the ABAC policies: `--authorization-policy-file`.
-    pub policy_file: Option<PathBuf>,
+    pub abac_policy_file: Option<PathBuf>,
 }
 
 /// Finds the connection of a webhook; returns `None` for `InClusterConfig`.
-type FindWebhookConnection<'a> = dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<ServiceConnection>, BuildCause>
+type WebhookConnectionFinder<'a> = dyn FnMut(
+        &str,
+        &WebhookSettings,
+        &FileRecorder,
+    ) -> Result<Option<ServerConnection>, BuildErrorCause>
     + 'a;
 
 impl AuthorizerBuilder {
@@ -88,9 +92,9 @@ impl AuthorizerBuilder {
         plan: &AuthorizationPlan,
     ) -> Result<Generation, StartError> {
         match plan {
-            AuthorizationPlan::File(plan) => self.build_from_file(plan),
+            AuthorizationPlan::File(plan) => self.build_generation_from_file(plan),
             AuthorizationPlan::Modes(modes) => {
-                self.build_from_modes(modes).map_err(StartError::Build)
+                self.build_generation_from_modes(modes).map_err(StartError::Build)
             }
         }
     }
@@ -101,7 +105,7 @@ impl AuthorizerBuilder {
     /// it reuses ABAC policies from an unchanged file.
     ///
     /// # Errors
-    /// A file cannot be read or used; see [`BuildCause`].
+    /// A file cannot be read or used; see [`BuildErrorCause`].
     pub fn build_next_generation(
         &self,
         configuration: &Configuration,
@@ -114,22 +118,24 @@ impl AuthorizerBuilder {
             };
             let loaded = load_webhook_connections(name, path.as_path(), recorder)?;
             let one = loaded.into_single_connection();
-            one.map(Some).map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
+            one.map(Some)
+                .map_err(|error| BuildErrorCause::Connection { name: name.to_owned(), error })
         })
     }
 
-    fn build_from_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
+    fn build_generation_from_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
         let path = self.base_directory.join(&plan.path);
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
         let source = document::Source { name: &name, file_bytes: &bytes };
-        let plugin_authorizer_types = self.plugins.plugin_types();
+        let plugin_authorizer_types = self.plugin_authorizers.plugin_types();
         let options = LoadOptions {
             plugin_authorizer_types: &plugin_authorizer_types,
-            has_abac_policy_file: plan.policy_file.is_some(),
+            has_abac_policy_file: plan.abac_policy_file.is_some(),
             ..LoadOptions::default()
         };
-        let loaded = config::authorization_config::load_configuration(&source, &options);
+        let loaded =
+            config::authorization_config::load_authorization_configuration(&source, &options);
         let configuration = loaded.configuration.map_err(StartError::Load)?;
         let origin = self.config_origin_of_file(plan, &bytes);
         let mut generation =
@@ -147,13 +153,16 @@ impl AuthorizerBuilder {
         ConfigOrigin {
             source: ConfigSource::File(self.base_directory.join(&plan.path)),
             hash: Some(sha256_hash(bytes)),
-            policy_file: plan.policy_file.clone(),
+            abac_policy_file: plan.abac_policy_file.clone(),
         }
     }
 
     /// Builds the authorizers that the flags configure. It reads the webhook file first, because that file may contain
     /// several webhooks.
-    fn build_from_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
+    fn build_generation_from_modes(
+        &self,
+        modes: &AuthorizationModes,
+    ) -> Result<Generation, BuildError> {
         let recorder = FileRecorder::default();
         let (names, mut connections) =
             match self.load_webhook_connections_of_flags(modes, &recorder) {
@@ -163,10 +172,11 @@ impl AuthorizerBuilder {
         let files = recorder.into_file_set();
         let configuration =
             modes.to_configuration(&self.base_directory, names.as_deref()).map_err(|error| {
-                BuildError { cause: BuildCause::Flags(error), file_set: files.clone() }
+                BuildError { cause: BuildErrorCause::Flags(error), file_set: files.clone() }
             })?;
-        let policy_file = modes.policy_file.clone();
-        let origin = ConfigOrigin { source: ConfigSource::Flags, hash: None, policy_file };
+        let policy_file = modes.abac_policy_file.clone();
+        let origin =
+            ConfigOrigin { source: ConfigSource::Flags, hash: None, abac_policy_file: policy_file };
         // The configuration has one webhook for each connection, in the same order.
         let mut next = |_: &str, _: &WebhookSettings, recorder: &FileRecorder| {
             recorder.record_files(&files);
@@ -181,17 +191,19 @@ impl AuthorizerBuilder {
         &self,
         modes: &AuthorizationModes,
         recorder: &FileRecorder,
-    ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<ServiceConnection>), BuildCause> {
-        let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
-        let path = flags.absolute_config_file(&self.base_directory);
+    ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<ServerConnection>), BuildErrorCause> {
+        let Some(flags) = &modes.webhook_flags else { return Ok((None, Vec::new().into_iter())) };
+        let path = flags.absolute_webhook_config_file(&self.base_directory);
         match load_webhook_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
             LoadedConnections::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
             LoadedConnections::Hooks(hooks) => {
                 let hooks = hooks.into_iter();
-                let pairs = hooks.map(|HookConnection { name, service_connection: connection }| {
-                    (name, connection)
-                });
-                let (names, connections): (_, Vec<ServiceConnection>) = pairs.unzip();
+                let pairs = hooks.map(
+                    |AuthorizationHookConnection { name, server_connection: connection }| {
+                        (name, connection)
+                    },
+                );
+                let (names, connections): (_, Vec<ServerConnection>) = pairs.unzip();
                 Ok((Some(names), connections.into_iter()))
             }
         }
@@ -202,7 +214,7 @@ impl AuthorizerBuilder {
         configuration: &Configuration,
         origin: ConfigOrigin,
         previous: Option<&Generation>,
-        find_connection: &mut FindWebhookConnection<'_>,
+        find_connection: &mut WebhookConnectionFinder<'_>,
     ) -> Result<Generation, BuildError> {
         let mut parts = PartialGeneration::default();
         for authorizer in configuration.authorizers() {
@@ -211,10 +223,10 @@ impl AuthorizerBuilder {
                 Ok(active) => parts.authorizer_slots.push(AuthorizerSlot {
                     authorizer: active,
                     decision_observer: self
-                        .observers
-                        .authorizer_observer(authorizer.authorizer_type(), authorizer.name()),
+                        .observer_factory
+                        .create_decision_observer(authorizer.authorizer_type(), authorizer.name()),
                 }),
-                Err(cause) => return Err(BuildError { cause, file_set: parts.files }),
+                Err(cause) => return Err(BuildError { cause, file_set: parts.files_read }),
             }
         }
         Ok(Generation {
@@ -228,7 +240,7 @@ impl AuthorizerBuilder {
             configured_webhooks: parts.configured_webhooks,
             warnings: parts.warnings,
             abac_policy_file: parts.abac_policy_file,
-            file_set: parts.files,
+            file_set: parts.files_read,
         })
     }
 
@@ -237,9 +249,9 @@ impl AuthorizerBuilder {
         authorizer: &AuthorizerConfiguration,
         origin: &ConfigOrigin,
         previous: Option<&Generation>,
-        find_connection: &mut FindWebhookConnection<'_>,
+        find_connection: &mut WebhookConnectionFinder<'_>,
         parts: &mut PartialGeneration,
-    ) -> Result<SlotAuthorizer, BuildCause> {
+    ) -> Result<SlotAuthorizer, BuildErrorCause> {
         match authorizer {
             AuthorizerConfiguration::AlwaysAllow => {
                 Ok(SlotAuthorizer::Fixed(ChainMember::AlwaysAllow))
@@ -250,17 +262,18 @@ impl AuthorizerBuilder {
             AuthorizerConfiguration::Node => Ok(SlotAuthorizer::Node),
             AuthorizerConfiguration::Rbac => Ok(SlotAuthorizer::Rbac),
             AuthorizerConfiguration::Abac => {
-                let path = origin.policy_file.as_deref();
-                let abac = load_abac_policies::load_or_reuse_policies(self, path, previous, parts)?;
-                let member = ChainMember::Abac(Arc::clone(&abac.policies));
+                let path = origin.abac_policy_file.as_deref();
+                let abac =
+                    load_abac_policies::load_or_reuse_abac_policies(self, path, previous, parts)?;
+                let member = ChainMember::Abac(Arc::clone(&abac.abac_policies));
                 parts.abac_policy_file = Some(abac);
                 Ok(SlotAuthorizer::Fixed(member))
             }
             AuthorizerConfiguration::Plugin(plugin) => {
                 let authorizer = self
-                    .plugins
+                    .plugin_authorizers
                     .find_plugin(plugin.plugin_type)
-                    .ok_or(BuildCause::UnknownPlugin(plugin.plugin_type))?;
+                    .ok_or(BuildErrorCause::UnknownPlugin(plugin.plugin_type))?;
                 Ok(SlotAuthorizer::Fixed(ChainMember::Plugin(plugin.name.clone(), authorizer)))
             }
             AuthorizerConfiguration::Webhook(webhook) => {
@@ -288,15 +301,15 @@ struct PartialGeneration {
     configured_webhooks: Vec<Arc<ConfiguredWebhook>>,
     warnings: Vec<Warning>,
     abac_policy_file: Option<AbacPolicyFile>,
-    files: FileSet,
+    files_read: FileSet,
 }
 
 fn load_webhook_connections(
     name: &str,
     path: &Path,
     recorder: &FileRecorder,
-) -> Result<LoadedConnections, BuildCause> {
+) -> Result<LoadedConnections, BuildErrorCause> {
     let read = |path: &Path| recorder.read(path, kubeconfig::FILE_BYTES_MAX);
     kubeconfig::load_connections(path, &read)
-        .map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
+        .map_err(|error| BuildErrorCause::Connection { name: name.to_owned(), error })
 }

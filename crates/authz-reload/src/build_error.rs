@@ -14,14 +14,14 @@ use crate::modes_to_configuration::FlagTranslationError;
 #[derive(Debug)]
 pub struct BuildError {
     /// The reason why the authorizer could not be built.
-    pub cause: BuildCause,
+    pub cause: BuildErrorCause,
     /// The files that were read before the error. If one of them changes, another attempt may succeed.
     pub(crate) file_set: FileSet,
 }
 
 /// The part of a configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildCause {
+pub enum BuildErrorCause {
     /// The file with the connection of a webhook cannot be used.
     #[error("webhook {name}: {error}")]
     Connection {
@@ -53,7 +53,7 @@ pub enum BuildCause {
     PolicyRead(ReadError),
     /// The ABAC policy file is invalid.
     #[error("{0}")]
-    Policy(abac::PolicyLoadError),
+    Policy(abac::AbacPolicyLoadError),
     /// The flags cannot be converted to a configuration.
     #[error("{0}")]
     Flags(FlagTranslationError),
@@ -74,13 +74,13 @@ impl BuildError {
     /// Every fault that has a position in a file.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match &self.cause {
-            BuildCause::Connection { error, .. } => error.diagnostics(),
-            BuildCause::Policy(error) => std::slice::from_ref(&*error.diagnostic),
-            BuildCause::Client { .. }
-            | BuildCause::InClusterConfig { .. }
-            | BuildCause::UnknownPlugin(_)
-            | BuildCause::PolicyRead(_)
-            | BuildCause::Flags(_) => &[],
+            BuildErrorCause::Connection { error, .. } => error.diagnostics(),
+            BuildErrorCause::Policy(error) => std::slice::from_ref(&*error.diagnostic),
+            BuildErrorCause::Client { .. }
+            | BuildErrorCause::InClusterConfig { .. }
+            | BuildErrorCause::UnknownPlugin(_)
+            | BuildErrorCause::PolicyRead(_)
+            | BuildErrorCause::Flags(_) => &[],
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct FileSet {
 struct RecordedFile {
     file_state: FileState,
     /// The maximum number of bytes that were read. The next read uses the same limit and so sees the same part.
-    bytes_max: usize,
+    read_bytes_max: usize,
 }
 
 impl FileSet {
@@ -51,7 +51,7 @@ impl FileSet {
     /// Reads all files and reports whether each has the same state as before.
     pub(crate) fn are_files_unchanged(&self) -> bool {
         self.files_by_path.iter().all(|(path, file)| {
-            FileState::new(read_file_up_to(path, file.bytes_max).as_deref()) == file.file_state
+            FileState::new(read_file_up_to(path, file.read_bytes_max).as_deref()) == file.file_state
         })
     }
 }
@@ -80,7 +80,9 @@ impl FileRecorder {
     pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
         let read = read_file_up_to(path, bytes_max);
         let state = FileState::new(read.as_deref());
-        self.file_set.borrow_mut().add_file(path, RecordedFile { file_state: state, bytes_max });
+        self.file_set
+            .borrow_mut()
+            .add_file(path, RecordedFile { file_state: state, read_bytes_max: bytes_max });
         read
     }
 

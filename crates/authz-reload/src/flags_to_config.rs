@@ -18,7 +18,7 @@ pub struct ConvertedConfig {
     /// The text of the file.
     pub config_yaml: String,
     /// The remaining differences and the steps to do by hand, one sentence each.
-    pub remaining_differences: Vec<String>,
+    pub differences_from_flags: Vec<String>,
 }
 
 /// The inputs of a conversion besides the flags.
@@ -41,27 +41,27 @@ pub fn convert_flags_to_config(
     context: &ConversionContext<'_>,
 ) -> Result<ConvertedConfig, FlagTranslationError> {
     let configuration = modes.to_configuration(context.base_directory, context.hook_names)?;
-    let files_by_hook = split_hook_files(modes, context);
-    let mut differences = list_general_differences(modes, context);
-    differences.extend(list_webhook_differences(modes, context, &files_by_hook));
+    let files_by_hook = paths_of_split_hook_files(modes, context);
+    let mut differences = list_flag_to_file_differences(modes, context);
+    differences.extend(list_flag_to_file_webhook_differences(modes, context, &files_by_hook));
     Ok(ConvertedConfig {
-        config_yaml: write_yaml(&configuration, &files_by_hook),
-        remaining_differences: differences,
+        config_yaml: write_config_yaml(&configuration, &files_by_hook),
+        differences_from_flags: differences,
     })
 }
 
 /// Returns a file for each hook by name if there are several, because `kubeConfigFile` takes a file with one hook.
-fn split_hook_files(
+fn paths_of_split_hook_files(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
 ) -> Vec<(String, PathBuf)> {
-    let (Some(flags), Some(hooks)) = (&modes.webhook, context.hook_names) else {
+    let (Some(flags), Some(hooks)) = (&modes.webhook_flags, context.hook_names) else {
         return Vec::new();
     };
     if hooks.len() < 2 {
         return Vec::new();
     }
-    let file = flags.absolute_config_file(context.base_directory);
+    let file = flags.absolute_webhook_config_file(context.base_directory);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     hooks
         .iter()
@@ -69,7 +69,7 @@ fn split_hook_files(
         .collect()
 }
 
-fn list_general_differences(
+fn list_flag_to_file_differences(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
 ) -> Vec<String> {
@@ -86,7 +86,7 @@ fn list_general_differences(
             names.join(",")
         ));
     }
-    if let Some(policy) = &modes.policy_file {
+    if let Some(policy) = &modes.abac_policy_file {
         differences.push(format!(
             "Keep --authorization-policy-file={}: a configuration file cannot name the ABAC policy \
              file.",
@@ -103,22 +103,22 @@ fn list_general_differences(
     differences
 }
 
-fn list_webhook_differences(
+fn list_flag_to_file_webhook_differences(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
     files_by_hook: &[(String, PathBuf)],
 ) -> Vec<String> {
-    let Some(flags) = &modes.webhook else { return Vec::new() };
+    let Some(flags) = &modes.webhook_flags else { return Vec::new() };
     let mut differences = vec![format!(
         "A file has no default for subjectAccessReviewVersion, timeout and failurePolicy, so it \
          contains the values of the flags ({}, 30s, NoOpinion).",
         flags.version
     )];
-    let absolute = flags.absolute_config_file(context.base_directory);
-    if absolute != flags.config_file {
+    let absolute = flags.absolute_webhook_config_file(context.base_directory);
+    if absolute != flags.webhook_config_file {
         differences.push(format!(
             "kubeConfigFile must be an absolute path: {} becomes {}.",
-            flags.config_file.display(),
+            flags.webhook_config_file.display(),
             absolute.display()
         ));
     }
@@ -126,8 +126,11 @@ fn list_webhook_differences(
         [("authorized", flags.authorized_ttl_ns), ("unauthorized", flags.unauthorized_ttl_ns)]
     {
         if ttl_ns <= 0 {
-            let CacheFieldNames { ttl_field, enabled_field, .. } =
-                cache_field_names(what == "authorized");
+            let CacheConfigFieldNames {
+                ttl_field_name: ttl_field,
+                enabled_field_name: enabled_field,
+                ..
+            } = cache_field_names(what == "authorized");
             differences.push(format!(
                 "{ttl_field} must be positive: --authorization-webhook-cache-{what}-ttl={} \
                  becomes {enabled_field}: false, which also disables the cache.",
@@ -158,35 +161,35 @@ fn list_webhook_differences(
 }
 
 /// The fields of a configuration file for one of the two caches.
-struct CacheFieldNames {
-    ttl_field: &'static str,
-    enabled_field: &'static str,
+struct CacheConfigFieldNames {
+    ttl_field_name: &'static str,
+    enabled_field_name: &'static str,
     default_ttl_ns: i64,
 }
 
-fn cache_field_names(is_authorized: bool) -> CacheFieldNames {
+fn cache_field_names(is_authorized: bool) -> CacheConfigFieldNames {
     match is_authorized {
-        true => CacheFieldNames {
-            ttl_field: "authorizedTTL",
-            enabled_field: "cacheAuthorizedRequests",
+        true => CacheConfigFieldNames {
+            ttl_field_name: "authorizedTTL",
+            enabled_field_name: "cacheAuthorizedRequests",
             default_ttl_ns: DEFAULT_AUTHORIZED_TTL_NS,
         },
-        false => CacheFieldNames {
-            ttl_field: "unauthorizedTTL",
-            enabled_field: "cacheUnauthorizedRequests",
+        false => CacheConfigFieldNames {
+            ttl_field_name: "unauthorizedTTL",
+            enabled_field_name: "cacheUnauthorizedRequests",
             default_ttl_ns: DEFAULT_UNAUTHORIZED_TTL_NS,
         },
     }
 }
 
-fn write_yaml(configuration: &Configuration, files_by_hook: &[(String, PathBuf)]) -> String {
+fn write_config_yaml(configuration: &Configuration, files_by_hook: &[(String, PathBuf)]) -> String {
     let mut text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
                     authorizers:\n"
         .to_owned();
     for authorizer in configuration.authorizers() {
         let (kind, name) = (authorizer.authorizer_type().name(), authorizer.name());
-        write_line(&mut text, format_args!("- type: {kind}"));
-        write_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
+        write_yaml_line(&mut text, format_args!("- type: {kind}"));
+        write_yaml_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
         if let AuthorizerConfiguration::Webhook(webhook) = authorizer {
             write_webhook_yaml(&mut text, webhook, files_by_hook);
         }
@@ -206,34 +209,41 @@ fn write_webhook_yaml(
         (ConnectionInfo::KubeConfigFile(path), None) => path.as_str().to_owned(),
         (ConnectionInfo::InClusterConfig, None) => String::new(),
     };
-    write_line(text, format_args!("  webhook:"));
-    write_line(text, format_args!("    timeout: {}", format_duration(settings.timeout.get())));
-    write_cache_yaml(text, settings.authorized_caching, &cache_field_names(true));
-    write_cache_yaml(text, settings.unauthorized_caching, &cache_field_names(false));
+    write_yaml_line(text, format_args!("  webhook:"));
+    write_yaml_line(text, format_args!("    timeout: {}", format_duration(settings.timeout.get())));
+    write_cache_yaml(text, settings.authorized_cache_settings, &cache_field_names(true));
+    write_cache_yaml(text, settings.unauthorized_cache_settings, &cache_field_names(false));
     let version = settings.subject_access_review_version.name();
-    write_line(text, format_args!("    subjectAccessReviewVersion: {version}"));
-    write_line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
-    write_line(text, format_args!("    connectionInfo:"));
-    write_line(text, format_args!("      type: {}", settings.connection_info.type_name()));
-    write_line(text, format_args!("      kubeConfigFile: {}", yaml_scalar(&path)));
+    write_yaml_line(text, format_args!("    subjectAccessReviewVersion: {version}"));
+    write_yaml_line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
+    write_yaml_line(text, format_args!("    connectionInfo:"));
+    write_yaml_line(
+        text,
+        format_args!("      type: {}", settings.connection_info.connection_type_name()),
+    );
+    write_yaml_line(text, format_args!("      kubeConfigFile: {}", yaml_scalar(&path)));
 }
 
 /// Writes the fields of a cache. A disabled cache gets the default lifetime, because a file requires a positive one.
-fn write_cache_yaml(text: &mut String, caching: CacheSettings, fields: &CacheFieldNames) {
-    let CacheFieldNames { ttl_field, enabled_field, default_ttl_ns } = fields;
+fn write_cache_yaml(text: &mut String, caching: CacheSettings, fields: &CacheConfigFieldNames) {
+    let CacheConfigFieldNames {
+        ttl_field_name: ttl_field,
+        enabled_field_name: enabled_field,
+        default_ttl_ns,
+    } = fields;
     match caching.effective_ttl() {
         Some(ttl) => {
-            write_line(text, format_args!("    {ttl_field}: {}", format_duration(ttl)));
+            write_yaml_line(text, format_args!("    {ttl_field}: {}", format_duration(ttl)));
         }
         None => {
             let ttl = go_compat::format_duration(*default_ttl_ns);
-            write_line(text, format_args!("    {ttl_field}: {ttl}"));
-            write_line(text, format_args!("    {enabled_field}: false"));
+            write_yaml_line(text, format_args!("    {ttl_field}: {ttl}"));
+            write_yaml_line(text, format_args!("    {enabled_field}: false"));
         }
     }
 }
 
-fn write_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+fn write_yaml_line(text: &mut String, line: std::fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _ = writeln!(text, "{line}");
 }

@@ -13,9 +13,9 @@
 mod authorization_status;
 mod build_authorizers;
 mod build_error;
+mod config_generation;
 mod file_set;
 mod flags_to_config;
-mod generation;
 mod modes_to_configuration;
 mod observers;
 mod plan_from_flags;
@@ -30,21 +30,21 @@ pub use authorization_status::{
     AuthorizationStatus, AuthorizerStatus, ReloadAttemptStatus, WebhookFailureStatus, WebhookStatus,
 };
 pub use build_authorizers::{AuthorizerBuilder, ConfigOrigin};
-pub use build_error::{BuildCause, BuildError, StartError};
+pub use build_error::{BuildError, BuildErrorCause, StartError};
+pub use config_generation::{ConfigSource, ConfiguredWebhook, Generation};
 pub use flags_to_config::{ConversionContext, ConvertedConfig, convert_flags_to_config};
-pub use generation::{ConfigSource, ConfiguredWebhook, Generation};
 pub use modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
-pub use observers::{AppliedConfig, AuthorizationObservers, NoObservers, ReloadStatus};
+pub use observers::{AppliedConfig, AuthorizationObserverFactory, NoObservers, ReloadStatus};
 pub use plan_from_flags::{
     ANONYMOUS_AUTH_DISABLED, AuthorizationModes, AuthorizationOptions, AuthorizationPlan,
     ConfigFilePlan, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_MODES, DEFAULT_RETRY_STEPS,
     DEFAULT_UNAUTHORIZED_TTL_NS, DEFAULT_WEBHOOK_VERSION, UPSTREAM_DEFAULT_MODES, WebhookFlags,
     plan_from_flags,
 };
-pub use plugin_authorizers::{PluginAuthorizers, PluginError};
+pub use plugin_authorizers::{AddPluginError, PluginAuthorizers};
 pub use reload::{
-    CheckResult, PublishError, PublishGeneration, ReloadLog, ReloadOptions, Reloader,
+    FileCheckResult, PublishError, PublishGenerationFn, ReloadLogFn, ReloadOptions, Reloader,
 };
 pub use reload_notice::ReloadNotice;
 pub use sha256_hash::sha256_hash;
-pub use webhook_transport::{WebhookTransport, endpoint_url};
+pub use webhook_transport::{WebhookTransport, url_without_credentials};

@@ -61,10 +61,11 @@ impl AuthorizationModes {
     ) -> Result<Configuration, FlagTranslationError> {
         let mut authorizers = Vec::new();
         for &mode in &self.modes {
-            match (AuthorizerConfiguration::from_built_in_type(mode), &self.webhook) {
+            match (AuthorizerConfiguration::from_built_in_type(mode), &self.webhook_flags) {
                 (Some(built_in), _) => authorizers.push(built_in),
                 (None, Some(flags)) => {
-                    authorizers.extend(webhook_authorizers(flags, directory, hook_names)?);
+                    authorizers
+                        .extend(webhook_authorizer_configurations(flags, directory, hook_names)?);
                 }
                 (None, None) => {}
             }
@@ -80,8 +81,8 @@ impl AuthorizationModes {
 
 impl WebhookFlags {
     /// Returns the absolute path of the webhook file.
-    pub fn absolute_config_file(&self, directory: &Path) -> PathBuf {
-        directory.join(&self.config_file)
+    pub fn absolute_webhook_config_file(&self, directory: &Path) -> PathBuf {
+        directory.join(&self.webhook_config_file)
     }
 
     /// Returns the settings that all webhooks of the flags share.
@@ -89,17 +90,17 @@ impl WebhookFlags {
         &self,
         directory: &Path,
     ) -> Result<WebhookSettings, FlagTranslationError> {
-        let path = self.absolute_config_file(directory);
+        let path = self.absolute_webhook_config_file(directory);
         let path = path
             .to_str()
             .and_then(AbsolutePath::new)
             .ok_or_else(|| FlagTranslationError::Path(path.clone()))?;
-        let version = ReviewVersion::from_name(&self.version)
+        let version = ReviewVersion::from_version_name(&self.version)
             .ok_or_else(|| FlagTranslationError::Version { version: self.version.clone() })?;
         Ok(WebhookSettings {
-            timeout: timeout_max(),
-            authorized_caching: to_cache_settings(self.authorized_ttl_ns),
-            unauthorized_caching: to_cache_settings(self.unauthorized_ttl_ns),
+            timeout: longest_webhook_timeout(),
+            authorized_cache_settings: to_cache_settings(self.authorized_ttl_ns),
+            unauthorized_cache_settings: to_cache_settings(self.unauthorized_ttl_ns),
             subject_access_review_version: version,
             failure_policy: FailurePolicy::NoOpinion,
             connection_info: ConnectionInfo::KubeConfigFile(path),
@@ -108,7 +109,7 @@ impl WebhookFlags {
     }
 }
 
-fn webhook_authorizers(
+fn webhook_authorizer_configurations(
     flags: &WebhookFlags,
     directory: &Path,
     hook_names: Option<&[String]>,
@@ -128,7 +129,7 @@ fn webhook_authorizers(
 
 /// No flag sets the timeout, so a webhook of the flags has the longest one.
 #[expect(clippy::expect_used, reason = "INVARIANT on Timeout: its largest value is one")]
-fn timeout_max() -> Timeout {
+fn longest_webhook_timeout() -> Timeout {
     Timeout::new(Timeout::MAX).expect("the longest timeout is a timeout")
 }
 

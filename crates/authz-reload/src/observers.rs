@@ -10,13 +10,17 @@ use authz_chain::{AuthorizerType, DecisionObserver};
 /// This is a trait because the crate `metrics` depends on this crate. The builder creates observers while it builds a
 /// configuration and not for each request, so an implementation may look up its labels here. An authorizer that is
 /// built again gets a new observer under the same name, and both count in the same series.
-pub trait AuthorizationObservers: Send + Sync {
+pub trait AuthorizationObserverFactory: Send + Sync {
     /// Creates the observer of the calls of one webhook.
-    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver>;
+    fn create_webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver>;
 
     /// Creates the observer of the decisions of one authorizer; a webhook also has one. With `None` the chain does not
     /// read the clock.
-    fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver>;
+    fn create_decision_observer(
+        &self,
+        kind: AuthorizerType,
+        name: &str,
+    ) -> Option<DecisionObserver>;
 
     /// Returns the observer of the connections to all webhooks.
     fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver>;
@@ -65,19 +69,23 @@ pub struct AppliedConfig<'a> {
     /// The number of the generation, counted from 1.
     pub generation: u64,
     /// The type and the name of each authorizer, in order. An implementation may delete the series of others.
-    pub authorizers: &'a [(AuthorizerType, &'a str)],
+    pub authorizer_types_and_names: &'a [(AuthorizerType, &'a str)],
 }
 
 /// An observer that ignores every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObservers;
 
-impl AuthorizationObservers for NoObservers {
-    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+impl AuthorizationObserverFactory for NoObservers {
+    fn create_webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
         Arc::new(authz_webhook::NoObserver)
     }
 
-    fn authorizer_observer(&self, _kind: AuthorizerType, _name: &str) -> Option<DecisionObserver> {
+    fn create_decision_observer(
+        &self,
+        _kind: AuthorizerType,
+        _name: &str,
+    ) -> Option<DecisionObserver> {
         None
     }
 

@@ -41,7 +41,7 @@ pub struct AuthorizationOptions {
     /// The values of all occurrences of `--authorization-mode`, split at commas.
     pub modes: Option<Vec<String>>,
     /// The value of `--authorization-policy-file`.
-    pub policy_file: Option<PathBuf>,
+    pub abac_policy_file: Option<PathBuf>,
     /// The value of `--authorization-webhook-config-file`.
     pub webhook_config_file: Option<PathBuf>,
     /// The value of `--authorization-webhook-version`.
@@ -61,7 +61,7 @@ impl Default for AuthorizationOptions {
         Self {
             config_file: None,
             modes: None,
-            policy_file: None,
+            abac_policy_file: None,
             webhook_config_file: None,
             webhook_version: None,
             webhook_authorized_ttl_ns: None,
@@ -87,7 +87,7 @@ pub struct ConfigFilePlan {
     /// The path of the configuration file.
     pub path: PathBuf,
     /// The ABAC policy file, which a configuration with type ABAC needs.
-    pub policy_file: Option<PathBuf>,
+    pub abac_policy_file: Option<PathBuf>,
 }
 
 /// The flags of a server without a configuration file.
@@ -98,16 +98,16 @@ pub struct AuthorizationModes {
     /// Whether a flag names the modes. Otherwise they are the default.
     pub are_modes_explicit: bool,
     /// The ABAC policy file; it is present if and only if `modes` contains ABAC.
-    pub policy_file: Option<PathBuf>,
+    pub abac_policy_file: Option<PathBuf>,
     /// The webhook flags; they are present if and only if `modes` contains Webhook.
-    pub webhook: Option<WebhookFlags>,
+    pub webhook_flags: Option<WebhookFlags>,
 }
 
 /// The flags that configure the webhooks of mode Webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookFlags {
     /// A kubeconfig, or a file of external hooks. The path may be relative to the working directory.
-    pub config_file: PathBuf,
+    pub webhook_config_file: PathBuf,
     /// The version of SubjectAccessReview. The conversion to a configuration checks it.
     pub version: String,
     /// The lifetime of cached answers that allow a request. A value of 0 or less disables the cache.
@@ -158,8 +158,11 @@ fn plan_from_config_file(
     if is_legacy {
         return Err(CONFIG_EXCLUDES_MODES);
     }
-    let policy_file = non_empty_path(options.policy_file.as_deref()).map(Path::to_owned);
-    Ok(AuthorizationPlan::File(ConfigFilePlan { path: path.to_owned(), policy_file }))
+    let policy_file = non_empty_path(options.abac_policy_file.as_deref()).map(Path::to_owned);
+    Ok(AuthorizationPlan::File(ConfigFilePlan {
+        path: path.to_owned(),
+        abac_policy_file: policy_file,
+    }))
 }
 
 fn plan_from_modes(
@@ -173,7 +176,7 @@ fn plan_from_modes(
     let are_modes_explicit = !explicit.is_empty();
     let names = if are_modes_explicit { explicit } else { &defaults };
 
-    let policy_file = non_empty_path(options.policy_file.as_deref());
+    let policy_file = non_empty_path(options.abac_policy_file.as_deref());
     let webhook_file = non_empty_path(options.webhook_config_file.as_deref());
     let (modes, mut faults) = parse_modes(names, policy_file, webhook_file);
     if policy_file.is_some() && !modes.contains(&AuthorizerType::Abac) {
@@ -202,8 +205,8 @@ fn plan_from_modes(
     Ok(AuthorizationPlan::Modes(AuthorizationModes {
         modes,
         are_modes_explicit,
-        policy_file,
-        webhook,
+        abac_policy_file: policy_file,
+        webhook_flags: webhook,
     }))
 }
 
@@ -240,7 +243,7 @@ fn parse_modes(
 fn webhook_flags(options: &AuthorizationOptions, config_file: &Path) -> WebhookFlags {
     let version = options.webhook_version.as_deref().unwrap_or(DEFAULT_WEBHOOK_VERSION);
     WebhookFlags {
-        config_file: config_file.to_owned(),
+        webhook_config_file: config_file.to_owned(),
         version: version.to_owned(),
         authorized_ttl_ns: options.webhook_authorized_ttl_ns.unwrap_or(DEFAULT_AUTHORIZED_TTL_NS),
         unauthorized_ttl_ns: options

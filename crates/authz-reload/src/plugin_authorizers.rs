@@ -15,7 +15,7 @@ pub struct PluginAuthorizers {
 
 /// The reason why an authorizer cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PluginError {
+pub enum AddPluginError {
     /// The type cannot be used.
     #[error("{0}")]
     Type(PluginTypeError),
@@ -33,10 +33,10 @@ impl PluginAuthorizers {
         &mut self,
         type_name: &'static str,
         authorizer: Arc<dyn Authorizer>,
-    ) -> Result<(), PluginError> {
-        let plugin_type = PluginType::new(type_name).map_err(PluginError::Type)?;
+    ) -> Result<(), AddPluginError> {
+        let plugin_type = PluginType::new(type_name).map_err(AddPluginError::Type)?;
         if self.find_plugin(plugin_type).is_some() {
-            return Err(PluginError::Repeated(plugin_type));
+            return Err(AddPluginError::Repeated(plugin_type));
         }
         self.plugins.push((plugin_type, authorizer));
         Ok(())

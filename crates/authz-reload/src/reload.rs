@@ -18,7 +18,7 @@ use self::config_checker::{ConfigChecker, PathWatch};
 use self::folder_watch::wait_for_change;
 use crate::authorization_status::{AuthorizationStatus, ReloaderState};
 use crate::build_authorizers::AuthorizerBuilder;
-use crate::generation::Generation;
+use crate::config_generation::Generation;
 use crate::plan_from_flags::AuthorizationPlan;
 use crate::reload_notice::ReloadNotice;
 
@@ -49,11 +49,11 @@ impl Default for ReloadOptions {
 ///
 /// After an error the old generation stays in effect, the reload counts as failed, and the reloader tries
 /// again at the next check.
-pub type PublishGeneration =
+pub type PublishGenerationFn =
     Arc<dyn Fn(&Arc<Generation>) -> Result<(), PublishError> + Send + Sync>;
 
 /// Writes a notice to the log. The function must not block.
-pub type ReloadLog = Arc<dyn Fn(&ReloadNotice<'_>) + Send + Sync>;
+pub type ReloadLogFn = Arc<dyn Fn(&ReloadNotice<'_>) + Send + Sync>;
 
 /// The server cannot use a generation that was built from valid files.
 #[derive(Debug, thiserror::Error)]
@@ -74,18 +74,18 @@ pub struct Reloader {
 /// The task that checks the files. It owns all state of the checks, so that no check needs a lock.
 struct ReloadTask {
     task_handle: JoinHandle<()>,
-    check_requests: mpsc::Sender<CheckRequest>,
+    file_check_request_sender: mpsc::Sender<FileCheckRequest>,
 }
 
 /// A request to check the files now; the task sends the result.
-type CheckRequest = oneshot::Sender<CheckResult>;
+type FileCheckRequest = oneshot::Sender<FileCheckResult>;
 
 /// The maximum number of check requests that wait for the task. A further caller waits until it can send.
 const CHECK_REQUESTS_MAX: usize = 8;
 
 /// The result of one check of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckResult {
+pub enum FileCheckResult {
     /// The files define the configuration in effect.
     Unchanged,
     /// A new configuration is in effect, with this generation number.
@@ -104,11 +104,12 @@ impl Reloader {
         plan: &AuthorizationPlan,
         first: Arc<Generation>,
         options: ReloadOptions,
-        publish: PublishGeneration,
-        log: ReloadLog,
+        publish: PublishGenerationFn,
+        log: ReloadLogFn,
     ) -> Self {
         let first_hash = first.hash.as_deref();
-        first.report_applied_config(first_hash, |it| builder.observers.on_config_applied(it));
+        first
+            .report_applied_config(first_hash, |it| builder.observer_factory.on_config_applied(it));
         let reloader_state =
             Arc::new(ArcSwap::from_pointee(ReloaderState::new(Arc::clone(&first))));
         let reload_task = match plan {
@@ -121,7 +122,7 @@ impl Reloader {
                 let (check_requests, received) = mpsc::channel(CHECK_REQUESTS_MAX);
                 Some(ReloadTask {
                     task_handle: tokio::spawn(run(checker, received)),
-                    check_requests,
+                    file_check_request_sender: check_requests,
                 })
             }
         };
@@ -129,11 +130,11 @@ impl Reloader {
     }
 
     /// Checks the files now, or after the check that is running.
-    pub async fn check_files_now(&self) -> CheckResult {
-        let Some(reload_task) = &self.reload_task else { return CheckResult::Unchanged };
+    pub async fn check_files_now(&self) -> FileCheckResult {
+        let Some(reload_task) = &self.reload_task else { return FileCheckResult::Unchanged };
         let (request, result) = oneshot::channel();
-        let ended = || CheckResult::Failed("the reload task has ended".to_owned());
-        match reload_task.check_requests.send(request).await {
+        let ended = || FileCheckResult::Failed("the reload task has ended".to_owned());
+        match reload_task.file_check_request_sender.send(request).await {
             Ok(()) => result.await.unwrap_or_else(|_| ended()),
             Err(_) => ended(),
         }
@@ -159,15 +160,15 @@ impl Drop for Reloader {
 }
 
 /// Checks the files when the system reports a change, at each poll, and on request.
-async fn run(mut checker: ConfigChecker, mut check_requests: mpsc::Receiver<CheckRequest>) {
-    let mut changes = checker.change_counter().subscribe_to_changes();
+async fn run(mut checker: ConfigChecker, mut check_requests: mpsc::Receiver<FileCheckRequest>) {
+    let mut changes = checker.file_change_counter().subscribe_to_changes();
     let mut poll = tokio::time::interval(checker.options().poll_interval.max(POLL_MIN));
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     poll.reset();
     let mut watch = PathWatch::default();
     loop {
         if checker.options().watches_files {
-            watch = checker.renew_watch(watch).await;
+            watch = checker.renew_file_watch(watch).await;
         }
         let request = tokio::select! {
             () = wait_for_change(&mut changes) => None,

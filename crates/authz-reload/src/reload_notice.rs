@@ -5,7 +5,7 @@ use std::path::Path;
 
 use document::{Diagnostic, Warning};
 
-use crate::generation::Generation;
+use crate::config_generation::Generation;
 
 /// An event of a reload that the operator should know. Displays as one line.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl fmt::Display for ReloadNotice<'_> {
                     }
                     None => write!(f, "{}: ", file.display())?,
                 }
-                f.write_str(&to_one_line(message))
+                f.write_str(&replace_control_characters(message))
             }
             Self::Reverted(generation) => {
                 let number = generation.generation_number;
@@ -57,10 +57,10 @@ impl fmt::Display for ReloadNotice<'_> {
             Self::Warned(Warning { file_name: file, position, field, message, .. }) => {
                 let colon = if field.is_empty() { "" } else { ": " };
                 write!(f, "{file}:{}:{}: ", position.line, position.column)?;
-                write!(f, "{field}{colon}{}", to_one_line(message))
+                write!(f, "{field}{colon}{}", replace_control_characters(message))
             }
             Self::Unwatched { message } => {
-                let message = to_one_line(message);
+                let message = replace_control_characters(message);
                 write!(
                     f,
                     "some files of authorization are only polled, for they cannot be watched: {message}"
@@ -71,6 +71,6 @@ impl fmt::Display for ReloadNotice<'_> {
 }
 
 /// Replaces control characters. Messages quote text from files, which must not start a new line in the log.
-fn to_one_line(text: &str) -> String {
+fn replace_control_characters(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

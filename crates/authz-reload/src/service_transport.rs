@@ -20,13 +20,13 @@ const ENDPOINTS_MAX: usize = 64;
 
 /// Posts reviews to the endpoints of one Service.
 pub(crate) struct ServiceTransport {
-    service: ServiceName,
+    service_name: ServiceName,
     service_resolver: Arc<dyn ServiceResolver>,
     connection_target: Target,
     connection_limits: Limits,
     certificate_observer: Arc<dyn CertificateObserver>,
     timeout: Duration,
-    endpoint: String,
+    endpoint_url_for_messages: String,
     url: String,
     /// The clients by the address of the endpoint, the one that was used last at the end.
     clients_by_endpoint: Mutex<Vec<(HostPort, Arc<WebhookTransport>)>>,
@@ -53,30 +53,30 @@ impl ServiceTransport {
         let endpoint = endpoint.to_owned();
         let clients = Mutex::default();
         Ok(Self {
-            service,
+            service_name: service,
             service_resolver: resolver,
             connection_target: target,
             connection_limits: limits,
             certificate_observer: observer,
             timeout,
-            endpoint,
+            endpoint_url_for_messages: endpoint,
             url,
             clients_by_endpoint: clients,
         })
     }
 
     /// Chooses a ready endpoint and returns its transport.
-    fn choose_endpoint(&self) -> Result<Arc<WebhookTransport>, TransportError> {
+    fn choose_endpoint_transport(&self) -> Result<Arc<WebhookTransport>, TransportError> {
         let mut clients = self.clients_by_endpoint.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|(at, _)| self.service_resolver.is_current_endpoint(&self.service, at));
+        clients.retain(|(at, _)| self.service_resolver.is_current_endpoint(&self.service_name, at));
         let at = self
             .service_resolver
-            .resolve_service(&self.service)
+            .resolve_service(&self.service_name)
             .map_err(|error| self.transport_error(TransportErrorKind::Connect, &error))?;
         let chosen = match clients.iter().position(|(own, _)| *own == at) {
             Some(idx) => clients.remove(idx),
             None => {
-                let resolver = Arc::new(FixedEndpoint(at.clone()));
+                let resolver = Arc::new(FixedEndpointResolver(at.clone()));
                 let client = Client::new(
                     self.connection_target.clone(),
                     Some(resolver),
@@ -84,8 +84,11 @@ impl ServiceTransport {
                     Arc::clone(&self.certificate_observer),
                 )
                 .map_err(|error| self.transport_error(TransportErrorKind::Other, &error))?;
-                let transport =
-                    WebhookTransport::new(Arc::new(client), &self.endpoint, self.timeout);
+                let transport = WebhookTransport::new(
+                    Arc::new(client),
+                    &self.endpoint_url_for_messages,
+                    self.timeout,
+                );
                 (at, Arc::new(transport))
             }
         };
@@ -109,7 +112,7 @@ impl ServiceTransport {
 impl Transport for ServiceTransport {
     fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_> {
         Box::pin(async move {
-            let transport = self.choose_endpoint()?;
+            let transport = self.choose_endpoint_transport()?;
             transport.send(body, limit).await
         })
     }
@@ -120,9 +123,9 @@ impl Transport for ServiceTransport {
 }
 
 /// Resolves the Service to the endpoint that was chosen for a client.
-struct FixedEndpoint(HostPort);
+struct FixedEndpointResolver(HostPort);
 
-impl ServiceResolver for FixedEndpoint {
+impl ServiceResolver for FixedEndpointResolver {
     fn resolve_service(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
         Ok(self.0.clone())
     }

@@ -12,7 +12,7 @@ use https_client::{Client, Destination, Target};
 pub struct WebhookTransport {
     client: Arc<Client>,
     /// The query `timeout=…`, with which Kubernetes announces how long it waits.
-    timeout_query: String,
+    announced_timeout_query: String,
     url: String,
 }
 
@@ -23,14 +23,14 @@ impl WebhookTransport {
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
         let timeout_query = format!("timeout={}", go_compat::format_duration(nanos));
         let url = format!("{endpoint}?{timeout_query}");
-        Self { client, timeout_query, url }
+        Self { client, announced_timeout_query: timeout_query, url }
     }
 }
 
 impl Transport for WebhookTransport {
     fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_> {
         Box::pin(async move {
-            let reply = self.client.post(&self.timeout_query, body, limit).await;
+            let reply = self.client.post(&self.announced_timeout_query, body, limit).await;
             reply.map(to_http_response).map_err(to_transport_error)
         })
     }
@@ -71,7 +71,7 @@ fn to_transport_error(fault: https_client::Fault) -> TransportError {
 }
 
 /// Formats the URL of a webhook for messages, without credentials.
-pub fn endpoint_url(target: &Target) -> String {
+pub fn url_without_credentials(target: &Target) -> String {
     let path = if target.path.is_empty() { "/" } else { target.path.as_str() };
     match &target.destination {
         Destination::Service(service) => format!("https://{service}{path}"),
@@ -93,14 +93,14 @@ mod tests {
     fn endpoints_are_written_as_urls() {
         let url = |host: &str, port, path| {
             let place = Destination::Url { scheme: Scheme::Https, host: host.to_owned(), port };
-            endpoint_url(&Target::new(place, path))
+            url_without_credentials(&Target::new(place, path))
         };
         assert_eq!(url("a.example", None, ""), "https://a.example/");
         assert_eq!(url("::1", Some(8443), "/x"), "https://[::1]:8443/x");
         let service =
             ServiceName { namespace: "ns".to_owned(), name: "hook".to_owned(), port: Some(443) };
         let service = Target::new(Destination::Service(service), "");
-        assert_eq!(endpoint_url(&service), "https://hook.ns.svc:443/");
+        assert_eq!(url_without_credentials(&service), "https://hook.ns.svc:443/");
     }
 
     #[test]

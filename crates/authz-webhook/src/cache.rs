@@ -35,8 +35,8 @@ pub(crate) struct AnswerCache {
     cache_entries_max: usize,
     cache_bytes_max: usize,
     hash_builder: RandomState,
-    use_counter: AtomicU64,
-    shards: [RwLock<CacheShard>; N_SHARDS],
+    cache_use_counter: AtomicU64,
+    cache_shards: [RwLock<CacheShard>; N_SHARDS],
     eviction_order: Mutex<EvictionOrder>,
 }
 
@@ -49,19 +49,19 @@ struct CacheEntry {
     status: ReviewStatus,
     expires_at: Instant,
     last_use_number: AtomicU64,
-    memory_bytes: usize,
+    entry_memory_bytes: usize,
 }
 
 #[derive(Default)]
 struct EvictionOrder {
     /// The use number and the hash of each entry; also of removed entries.
     eviction_heap: BinaryHeap<Reverse<(u64, u64)>>,
-    n_entries: usize,
-    memory_bytes: usize,
+    n_cache_entries: usize,
+    cache_memory_bytes: usize,
 }
 
 /// The result of a lookup.
-pub(crate) enum CacheLookup {
+pub(crate) enum CacheLookupResult {
     Hit(ReviewStatus),
     Miss,
     /// The entry had expired and is removed now.
@@ -80,8 +80,8 @@ pub(crate) enum CacheStoreResult {
 /// The size of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheSize {
-    pub(crate) n_entries: usize,
-    pub(crate) memory_bytes: usize,
+    pub(crate) n_cache_entries: usize,
+    pub(crate) cache_memory_bytes: usize,
 }
 
 impl AnswerCache {
@@ -90,8 +90,8 @@ impl AnswerCache {
             cache_entries_max: entries_max,
             cache_bytes_max: bytes_max,
             hash_builder: RandomState::default(),
-            use_counter: AtomicU64::new(0),
-            shards: std::array::from_fn(|_| RwLock::default()),
+            cache_use_counter: AtomicU64::new(0),
+            cache_shards: std::array::from_fn(|_| RwLock::default()),
             eviction_order: Mutex::default(),
         }
     }
@@ -105,18 +105,23 @@ impl AnswerCache {
     /// Looks up the answer to a request. A hit counts as a use, but does not extend the lifetime. An answer is valid up to
     /// and including the instant at which it expires.
     #[inline]
-    pub(crate) fn get(&self, attributes: &Attributes<'_>, hash: u64, now: Instant) -> CacheLookup {
+    pub(crate) fn get(
+        &self,
+        attributes: &Attributes<'_>,
+        hash: u64,
+        now: Instant,
+    ) -> CacheLookupResult {
         let shard = self.shard_for_hash(hash).read().unwrap_or_else(PoisonError::into_inner);
         match shard.get(&hash).filter(|entry| entry.key.matches_request(attributes)) {
-            None => CacheLookup::Miss,
+            None => CacheLookupResult::Miss,
             Some(entry) if now <= entry.expires_at => {
                 self.mark_entry_used(entry);
-                CacheLookup::Hit(entry.status.clone())
+                CacheLookupResult::Hit(entry.status.clone())
             }
             Some(_) => {
                 drop(shard);
                 self.remove_expired_entry(hash, now);
-                CacheLookup::Expired
+                CacheLookupResult::Expired
             }
         }
     }
@@ -128,29 +133,29 @@ impl AnswerCache {
         status: ReviewStatus,
         expires_at: Instant,
     ) -> CacheStoreResult {
-        let n_bytes = ENTRY_BYTES + key.memory_bytes() + status.memory_bytes;
+        let n_bytes = ENTRY_BYTES + key.key_memory_bytes() + status.reason_memory_bytes;
         if n_bytes > self.cache_bytes_max || self.cache_entries_max == 0 {
             return CacheStoreResult::TooLarge;
         }
-        let hash = key.hash_value();
+        let hash = key.request_hash();
         let mut eviction_order = self.lock_eviction_order();
-        let use_number = self.use_counter.fetch_add(1, Ordering::Relaxed) + 1;
+        let use_number = self.cache_use_counter.fetch_add(1, Ordering::Relaxed) + 1;
         let entry = CacheEntry {
             key,
             status,
             expires_at,
             last_use_number: AtomicU64::new(use_number),
-            memory_bytes: n_bytes,
+            entry_memory_bytes: n_bytes,
         };
         let replaced = self.write(hash).insert(hash, entry);
-        eviction_order.n_entries += 1;
-        eviction_order.memory_bytes += n_bytes;
+        eviction_order.n_cache_entries += 1;
+        eviction_order.cache_memory_bytes += n_bytes;
         if let Some(replaced) = replaced {
-            eviction_order.subtract_entry(&replaced);
+            eviction_order.subtract_entry_from_cache_size(&replaced);
         }
         eviction_order.eviction_heap.push(Reverse((use_number, hash)));
         let n_evicted = self.evict_excess_entries(&mut eviction_order);
-        if eviction_order.eviction_heap.len() > 2 * eviction_order.n_entries + HEAP_SLACK {
+        if eviction_order.eviction_heap.len() > 2 * eviction_order.n_cache_entries + HEAP_SLACK {
             eviction_order.eviction_heap = self.rebuild_eviction_heap();
         }
         CacheStoreResult::Stored { n_evicted }
@@ -158,23 +163,26 @@ impl AnswerCache {
 
     pub(crate) fn size(&self) -> CacheSize {
         let eviction_order = self.lock_eviction_order();
-        CacheSize { n_entries: eviction_order.n_entries, memory_bytes: eviction_order.memory_bytes }
+        CacheSize {
+            n_cache_entries: eviction_order.n_cache_entries,
+            cache_memory_bytes: eviction_order.cache_memory_bytes,
+        }
     }
 
     /// Gives the entry the newest use number. Repeated uses of one entry write nothing.
     #[inline]
     fn mark_entry_used(&self, entry: &CacheEntry) {
         let last_use_number = entry.last_use_number.load(Ordering::Relaxed);
-        if last_use_number != self.use_counter.load(Ordering::Relaxed) {
-            let use_number = self.use_counter.fetch_add(1, Ordering::Relaxed) + 1;
+        if last_use_number != self.cache_use_counter.load(Ordering::Relaxed) {
+            let use_number = self.cache_use_counter.fetch_add(1, Ordering::Relaxed) + 1;
             entry.last_use_number.fetch_max(use_number, Ordering::Relaxed);
         }
     }
 
     fn evict_excess_entries(&self, eviction_order: &mut EvictionOrder) -> usize {
         let mut n_evicted = 0;
-        while eviction_order.n_entries > self.cache_entries_max
-            || eviction_order.memory_bytes > self.cache_bytes_max
+        while eviction_order.n_cache_entries > self.cache_entries_max
+            || eviction_order.cache_memory_bytes > self.cache_bytes_max
         {
             let Some(Reverse((heap_use_number, hash))) = eviction_order.eviction_heap.pop() else {
                 break; // INVARIANT on the heap: every entry is in it.
@@ -185,7 +193,7 @@ impl AnswerCache {
             if last_use_number > heap_use_number {
                 eviction_order.eviction_heap.push(Reverse((last_use_number, hash)));
             } else if let Some(evicted) = shard.remove(&hash) {
-                eviction_order.subtract_entry(&evicted);
+                eviction_order.subtract_entry_from_cache_size(&evicted);
                 n_evicted += 1;
             }
         }
@@ -200,14 +208,14 @@ impl AnswerCache {
         if shard.get(&hash).is_some_and(|entry| entry.expires_at < now)
             && let Some(expired) = shard.remove(&hash)
         {
-            eviction_order.subtract_entry(&expired);
+            eviction_order.subtract_entry_from_cache_size(&expired);
         }
     }
 
     /// A heap without the items of removed entries.
     fn rebuild_eviction_heap(&self) -> BinaryHeap<Reverse<(u64, u64)>> {
         let mut heap = Vec::new();
-        for shard in &self.shards {
+        for shard in &self.cache_shards {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
             let items = shard.iter().map(|(hash, entry)| {
                 Reverse((entry.last_use_number.load(Ordering::Relaxed), *hash))
@@ -222,7 +230,7 @@ impl AnswerCache {
     #[inline]
     fn shard_for_hash(&self, hash: u64) -> &RwLock<CacheShard> {
         let [_, _, _, _, byte, ..] = hash.to_le_bytes();
-        &self.shards[usize::from(byte) % N_SHARDS]
+        &self.cache_shards[usize::from(byte) % N_SHARDS]
     }
 
     fn write(&self, hash: u64) -> RwLockWriteGuard<'_, CacheShard> {
@@ -235,9 +243,9 @@ impl AnswerCache {
 }
 
 impl EvictionOrder {
-    fn subtract_entry(&mut self, entry: &CacheEntry) {
-        self.n_entries -= 1;
-        self.memory_bytes -= entry.memory_bytes;
+    fn subtract_entry_from_cache_size(&mut self, entry: &CacheEntry) {
+        self.n_cache_entries -= 1;
+        self.cache_memory_bytes -= entry.entry_memory_bytes;
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use authz::{Attributes, Resource, ReviewOperator, Target};
+use authz::{Attributes, Resource, ReviewSelectorOperator, Target};
 
 /// The key of a request, which may outlive it.
 ///
@@ -25,11 +25,11 @@ impl CacheKey {
         Self { hash, canonical_form: form.0.into_boxed_slice() }
     }
 
-    pub(crate) fn hash_value(&self) -> u64 {
+    pub(crate) fn request_hash(&self) -> u64 {
         self.hash
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
+    pub(crate) fn key_memory_bytes(&self) -> usize {
         self.canonical_form.len()
     }
 
@@ -124,13 +124,13 @@ fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
     receive.visit_text(resource.subresource);
     receive.visit_text(resource.name);
     for requirement in resource.field_requirements() {
-        receive.visit_tag(operator_tag(requirement.operator.review_operator()));
+        receive.visit_tag(operator_tag(requirement.operator.review_selector_operator()));
         receive.visit_text(&requirement.field);
         receive.visit_text(&requirement.value);
     }
     receive.visit_tag(END);
     for requirement in resource.label_requirements() {
-        if let Some(operator) = requirement.operator.review_operator() {
+        if let Some(operator) = requirement.operator.review_selector_operator() {
             receive.visit_tag(operator_tag(operator));
             receive.visit_text(&requirement.key);
             receive.visit_texts(&requirement.values);
@@ -140,12 +140,12 @@ fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
 }
 
 /// Returns the tag of an operator. INVARIANT: never [`END`].
-const fn operator_tag(operator: ReviewOperator) -> u8 {
+const fn operator_tag(operator: ReviewSelectorOperator) -> u8 {
     match operator {
-        ReviewOperator::In => 1,
-        ReviewOperator::NotIn => 2,
-        ReviewOperator::Exists => 3,
-        ReviewOperator::DoesNotExist => 4,
+        ReviewSelectorOperator::In => 1,
+        ReviewSelectorOperator::NotIn => 2,
+        ReviewSelectorOperator::Exists => 3,
+        ReviewSelectorOperator::DoesNotExist => 4,
     }
 }
 

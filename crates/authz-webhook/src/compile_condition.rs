@@ -69,18 +69,19 @@ impl ConditionCompiler {
         &mut self,
         expression: &str,
     ) -> Result<MatchCondition, ConditionError> {
-        let error = match ENVIRONMENT.check_within_budget(expression, &mut self.compile_budget) {
-            Err(issues) => compile_error(expression, &issues),
-            Ok(checked) if *checked.output_type() != Type::Bool => {
-                not_bool_error(expression, &checked)
-            }
-            Ok(checked) => match checked.into_program() {
-                Ok(program) => return Ok(MatchCondition::new(expression, Arc::new(program))),
-                Err(cause) => ConditionError::Internal {
-                    detail: format!("program instantiation failed: {cause}"),
+        let error =
+            match ENVIRONMENT.parse_and_check_within_budget(expression, &mut self.compile_budget) {
+                Err(issues) => compile_error(expression, &issues),
+                Ok(checked) if *checked.output_type() != Type::Bool => {
+                    not_bool_error(expression, &checked)
+                }
+                Ok(checked) => match checked.into_program() {
+                    Ok(program) => return Ok(MatchCondition::new(expression, Arc::new(program))),
+                    Err(cause) => ConditionError::Internal {
+                        detail: format!("program instantiation failed: {cause}"),
+                    },
                 },
-            },
-        };
+            };
         Err(self.limit_error_size(error))
     }
 
@@ -123,7 +124,7 @@ fn compile_error(expression: &str, issues: &Issues) -> ConditionError {
 }
 
 fn not_bool_error(expression: &str, checked: &CheckedExpression<'_>) -> ConditionError {
-    let found = checked.output_type().runtime_name();
+    let found = checked.output_type().runtime_type_name();
     let detail = format!("must evaluate to bool but got {found}");
     let hint = condition_hints::hint_for_output_type(expression, checked.output_type());
     let issue = ConditionIssue {

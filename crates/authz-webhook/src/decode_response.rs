@@ -3,7 +3,7 @@
 use authz::SharedText;
 use field_errors::truncate_to_bytes;
 
-use crate::error::{CallError, RetryAdvice};
+use crate::call_error::{CallError, RetryAdvice};
 use crate::http_error;
 use crate::media_type;
 use crate::response_document::{self, DecodeError, DocumentValue, unknown_type_message};
@@ -20,7 +20,7 @@ pub(crate) struct ReviewStatus {
     pub(crate) is_denied: bool,
     pub(crate) reason: SharedText,
     /// The memory that the reason uses, in bytes.
-    pub(crate) memory_bytes: usize,
+    pub(crate) reason_memory_bytes: usize,
 }
 
 /// Reads an answer.
@@ -99,21 +99,23 @@ fn decode_review_document(
         )));
     }
     let document = response_document::parse_response_document(body)?;
-    check_document_type(&read_document_type(&document)?, version)?;
+    check_kind_and_version(&read_kind_and_version(&document)?, version)?;
     read_review_status(document, version)
 }
 
 /// The type that a document states. Missing parts are empty.
-pub(crate) struct DocumentType {
+pub(crate) struct DocumentKindAndVersion {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
 }
 
 /// Reads `kind` and `apiVersion`. As in Kubernetes, case does not matter.
-pub(crate) fn read_document_type(document: &DocumentValue) -> Result<DocumentType, DecodeError> {
+pub(crate) fn read_kind_and_version(
+    document: &DocumentValue,
+) -> Result<DocumentKindAndVersion, DecodeError> {
     if !matches!(document, DocumentValue::Object(_) | DocumentValue::Null) {
-        let found = document.type_name();
+        let found = document.go_type_name();
         return Err(DecodeError(unknown_type_message(&format!(
             "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
              \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
@@ -148,7 +150,11 @@ pub(crate) fn read_document_type(document: &DocumentValue) -> Result<DocumentTyp
         }
         Some(parts) => parts,
     };
-    Ok(DocumentType { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() })
+    Ok(DocumentKindAndVersion {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+    })
 }
 
 const GROUP: &str = "authorization.k8s.io";
@@ -158,7 +164,10 @@ const KIND: &str = "SubjectAccessReview";
 /// file.
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:84";
 
-fn check_document_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), DecodeError> {
+fn check_kind_and_version(
+    found: &DocumentKindAndVersion,
+    expected: ReviewVersion,
+) -> Result<(), DecodeError> {
     let kind = if found.kind.is_empty() { KIND } else { &found.kind };
     let (group, version) = match (found.group.as_str(), found.version.as_str()) {
         ("" | GROUP, "") => (GROUP, expected.name()),
@@ -208,7 +217,7 @@ fn read_review_status(
 ) -> Result<ReviewStatus, DecodeError> {
     let (mut is_allowed, mut is_denied, mut reason) = (false, false, String::new());
     let DocumentValue::Object(members) = document else {
-        return Ok(build_status(false, false, reason));
+        return Ok(build_review_status(false, false, reason));
     };
     for (name, value) in members {
         match (name.as_str(), value) {
@@ -260,16 +269,16 @@ fn read_review_status(
             (_, _) => {}
         }
     }
-    Ok(build_status(is_allowed, is_denied, reason))
+    Ok(build_review_status(is_allowed, is_denied, reason))
 }
 
-fn build_status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
+fn build_review_status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
     let n_bytes = reason.len();
-    ReviewStatus { is_allowed, is_denied, reason: reason.into(), memory_bytes: n_bytes }
+    ReviewStatus { is_allowed, is_denied, reason: reason.into(), reason_memory_bytes: n_bytes }
 }
 
 fn type_mismatch_message(found: &DocumentValue, field: &str, expected: &str) -> String {
-    let found = found.type_name();
+    let found = found.go_type_name();
     format!("json: cannot unmarshal {found} into Go struct field {field} of type {expected}")
 }
 

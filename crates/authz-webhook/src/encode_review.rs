@@ -3,7 +3,7 @@
 //! The bytes are those of Kubernetes: the order of keys, the omitted members, and the escapes of Go's JSON. A webhook that
 //! compares or signs texts depends on them.
 
-use authz::{Attributes, Resource, ReviewOperator, Target, User, Verb};
+use authz::{Attributes, Resource, ReviewSelectorOperator, Target, User, Verb};
 use bytes::Bytes;
 
 use crate::settings::ReviewVersion;
@@ -23,7 +23,9 @@ pub fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion) -> Byt
     json.write_key("spec");
     json.open("{");
     match &attributes.target {
-        Target::Resource(resource) => write_resource(&mut json, attributes.verb, resource),
+        Target::Resource(resource) => {
+            write_resource_attributes(&mut json, attributes.verb, resource)
+        }
         Target::Path(path) => {
             json.write_key("nonResourceAttributes");
             json.open("{");
@@ -42,7 +44,7 @@ pub fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion) -> Byt
     json.0.into()
 }
 
-fn write_resource(json: &mut JsonWriter, verb: Verb<'_>, resource: &Resource<'_>) {
+fn write_resource_attributes(json: &mut JsonWriter, verb: Verb<'_>, resource: &Resource<'_>) {
     json.write_key("resourceAttributes");
     json.open("{");
     json.write_member_unless_empty("namespace", resource.namespace.as_str());
@@ -53,13 +55,13 @@ fn write_resource(json: &mut JsonWriter, verb: Verb<'_>, resource: &Resource<'_>
     json.write_member_unless_empty("subresource", resource.subresource);
     json.write_member_unless_empty("name", resource.name);
     let fields = resource.field_requirements().iter().map(|requirement| {
-        let operator = requirement.operator.review_operator();
+        let operator = requirement.operator.review_selector_operator();
         (requirement.field.as_str(), operator, std::slice::from_ref(&requirement.value))
     });
     write_selector(json, "fieldSelector", fields);
     // A requirement that a review cannot express is omitted, which makes the request wider, never narrower.
     let labels = resource.label_requirements().iter().filter_map(|requirement| {
-        let operator = requirement.operator.review_operator()?;
+        let operator = requirement.operator.review_selector_operator()?;
         Some((requirement.key.as_str(), operator, requirement.values.as_slice()))
     });
     write_selector(json, "labelSelector", labels);
@@ -69,7 +71,7 @@ fn write_resource(json: &mut JsonWriter, verb: Verb<'_>, resource: &Resource<'_>
 fn write_selector<'a>(
     json: &mut JsonWriter,
     name: &str,
-    requirements: impl Iterator<Item = (&'a str, ReviewOperator, &'a [String])>,
+    requirements: impl Iterator<Item = (&'a str, ReviewSelectorOperator, &'a [String])>,
 ) {
     let mut requirements = requirements.peekable();
     if requirements.peek().is_none() {
@@ -80,7 +82,7 @@ fn write_selector<'a>(
     json.write_key("requirements");
     json.open("[");
     for (key, operator, values) in requirements {
-        json.push_comma();
+        json.push_comma_unless_first();
         json.open("{");
         json.write_member("key", key);
         json.write_member("operator", operator.name());
@@ -126,14 +128,14 @@ impl JsonWriter {
     }
 
     /// Writes a comma, unless this is the first element or member.
-    fn push_comma(&mut self) {
+    fn push_comma_unless_first(&mut self) {
         if !self.0.ends_with(['{', '[', ':']) {
             self.0.push(',');
         }
     }
 
     fn write_key(&mut self, key: &str) {
-        self.push_comma();
+        self.push_comma_unless_first();
         self.write_string(key);
         self.0.push(':');
     }
@@ -153,7 +155,7 @@ impl JsonWriter {
         self.write_key(key);
         self.0.push('[');
         for text in texts {
-            self.push_comma();
+            self.push_comma_unless_first();
             self.write_string(text);
         }
         self.0.push(']');
@@ -163,12 +165,12 @@ impl JsonWriter {
     fn write_string(&mut self, text: &str) {
         self.0.push('"');
         let mut rest = text;
-        while let Some(at) = rest.find(needs_escape) {
+        while let Some(at) = rest.find(needs_json_escape) {
             let (plain, tail) = rest.split_at(at);
             self.0.push_str(plain);
             let mut chars = tail.chars();
             if let Some(escaped) = chars.next() {
-                self.write_escape(escaped);
+                self.write_json_escape(escaped);
             }
             rest = chars.as_str();
         }
@@ -176,7 +178,7 @@ impl JsonWriter {
         self.0.push('"');
     }
 
-    fn write_escape(&mut self, c: char) {
+    fn write_json_escape(&mut self, c: char) {
         match c {
             '"' => self.0.push_str("\\\""),
             '\\' => self.0.push_str("\\\\"),
@@ -190,7 +192,7 @@ impl JsonWriter {
     }
 }
 
-fn needs_escape(c: char) -> bool {
+fn needs_json_escape(c: char) -> bool {
     c < ' ' || matches!(c, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 

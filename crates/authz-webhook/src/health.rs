@@ -9,9 +9,9 @@ pub struct WebhookHealth {
     /// The number of calls in flight.
     pub n_in_flight_calls: usize,
     /// The time when a call last succeeded.
-    pub last_success_at: Option<SystemTime>,
+    pub last_successful_call_at: Option<SystemTime>,
     /// The last call that failed.
-    pub last_failure: Option<LastFailure>,
+    pub last_failed_call: Option<LastFailedCall>,
     /// The number of cached answers.
     pub n_cached_answers: usize,
     /// The memory that they take, in bytes.
@@ -20,7 +20,7 @@ pub struct WebhookHealth {
 
 /// The last call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastFailure {
+pub struct LastFailedCall {
     /// The time when it ended.
     pub at: SystemTime,
     /// The error, without secrets.
@@ -32,27 +32,29 @@ const MESSAGE_BYTES_MAX: usize = 2048;
 
 /// The time and the error of the last calls.
 #[derive(Debug, Default)]
-pub(crate) struct LastResultRecorder {
+pub(crate) struct LastCallResultRecorder {
     last_call_results: Mutex<LastCallResults>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastCallResults {
-    pub(crate) last_success_at: Option<SystemTime>,
-    pub(crate) last_failure: Option<LastFailure>,
+    pub(crate) last_successful_call_at: Option<SystemTime>,
+    pub(crate) last_failed_call: Option<LastFailedCall>,
 }
 
-impl LastResultRecorder {
-    pub(crate) fn record_success(&self) {
+impl LastCallResultRecorder {
+    pub(crate) fn record_successful_call(&self) {
         let now = SystemTime::now();
-        self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).last_success_at =
-            Some(now);
+        self.last_call_results
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .last_successful_call_at = Some(now);
     }
 
-    pub(crate) fn record_failure(&self, message: &str) {
+    pub(crate) fn record_failed_call(&self, message: &str) {
         let message = field_errors::truncate_to_bytes(message, MESSAGE_BYTES_MAX).to_owned();
-        let failure = LastFailure { at: SystemTime::now(), message };
-        self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).last_failure =
+        let failure = LastFailedCall { at: SystemTime::now(), message };
+        self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).last_failed_call =
             Some(failure);
     }
 

@@ -6,8 +6,8 @@
 
 use field_errors::truncate_to_bytes;
 
-use crate::decode_response::read_document_type;
-use crate::error::{CallError, RetryAdvice};
+use crate::call_error::{CallError, RetryAdvice};
+use crate::decode_response::read_kind_and_version;
 use crate::response_document::{self, DocumentValue};
 use crate::transport::HttpResponse;
 
@@ -98,7 +98,7 @@ fn parse_status_failure(body: &str) -> Option<StatusFailure> {
         return None;
     }
     let document = response_document::parse_response_document(body).ok()?;
-    let found = read_document_type(&document).ok()?;
+    let found = read_kind_and_version(&document).ok()?;
     let is_status = found.kind == "Status"
         && found.group.is_empty()
         && matches!(found.version.as_str(), "" | "v1");

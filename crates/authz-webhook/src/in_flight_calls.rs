@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::cache_key::CacheKey;
-use crate::error::CallError;
+use crate::call_error::CallError;
 use crate::webhook_call::CallResult;
 
 /// Receives the result of a call.
@@ -59,7 +59,7 @@ impl InFlightCalls {
 
     /// Joins the call in flight for this request, if there is one. If its answer will not be cached, only checks that
     /// come before it is sent may join: the policy of the webhook may have changed since.
-    pub(crate) fn join_call<'a>(
+    pub(crate) fn join_in_flight_call<'a>(
         &'a self,
         table: &CallTable,
         key: &Arc<CacheKey>,
@@ -78,7 +78,7 @@ impl InFlightCalls {
     }
 
     /// Adds a call that is about to begin, with its first waiter.
-    pub(crate) fn add_call<'a>(
+    pub(crate) fn add_in_flight_call<'a>(
         &'a self,
         table: &mut CallTable,
         key: Arc<CacheKey>,
@@ -95,7 +95,7 @@ impl InFlightCalls {
     }
 
     /// Removes a call that has ended.
-    pub(crate) fn remove_call(&self, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
+    pub(crate) fn remove_in_flight_call(&self, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
         remove_from_call_table(&mut self.lock(), key, call);
     }
 }

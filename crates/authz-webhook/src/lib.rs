@@ -8,45 +8,43 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod answer_provider;
 mod block_yaml;
 mod cache;
 mod cache_key;
+mod call_error;
 mod compile_condition;
 mod condition_hints;
 mod decode_response;
 mod encode_review;
-mod error;
 mod health;
 mod http_error;
 mod in_flight_calls;
-mod limits;
 mod match_conditions;
 mod media_type;
 mod observer;
-mod probe;
 mod response_document;
 mod review_spec;
 mod settings;
 mod trace_events;
 mod transport;
 mod webhook;
+mod webhook_answers;
 mod webhook_call;
+mod webhook_limits;
+mod webhook_probe;
 
+pub use call_error::{CallError, RetryAdvice};
 pub use compile_condition::{ConditionCompiler, ConditionError, ConditionIssue};
 pub use encode_review::encode_review;
-pub use error::{CallError, RetryAdvice};
-pub use health::{LastFailure, WebhookHealth};
-pub use limits::{RetryOptions, WebhookLimits};
+pub use health::{LastFailedCall, WebhookHealth};
 pub use match_conditions::{EvaluationError, MatchCondition, MatchResult};
 pub use observer::{
     AttemptResult, CacheEvent, CallRejection, FailOpenCause, MatchResultKind, NoObserver,
     WebhookObserver,
 };
-pub use probe::PROBE_USER;
 pub use review_spec::{
-    Extra, IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec,
-    SelectorAttributes, SelectorRequirement, SelectorRequirements,
+    IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec, SelectorAttributes,
+    SelectorRequirement, SelectorRequirements, UserExtra,
 };
 pub use settings::{
     AbsolutePath, CacheSettings, ConnectionInfo, FailurePolicy, MATCH_CONDITIONS_MAX,
@@ -54,3 +52,5 @@ pub use settings::{
 };
 pub use transport::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
 pub use webhook::{Webhook, WebhookDecision};
+pub use webhook_limits::{RetryOptions, WebhookLimits};
+pub use webhook_probe::PROBE_USER;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use authz::Recorder;
+use authz::TraceRecorder;
 use cel::{COST_LIMIT, EvalError, Map, Program, Value};
 
 use crate::compile_condition::{ConditionCompiler, ConditionError};
 use crate::review_spec::{IncludedSelectors, ReviewSpec};
 use crate::settings::MatchConditions;
-use crate::trace_events::record_condition;
+use crate::trace_events::trace_condition;
 
 /// One compiled match condition.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl MatchCondition {
 
     #[inline]
     fn condition_holds(&self, request: &ReviewSpec<'_>) -> Result<bool, EvaluationError> {
-        match self.compiled_program.evaluate_bool_fast(&[request], COST_LIMIT) {
+        match self.compiled_program.try_evaluate_bool_fast(&[request], COST_LIMIT) {
             Some((outcome, _)) => Ok(outcome),
             None => self.evaluate(request).0,
         }
@@ -96,17 +96,17 @@ impl MatchConditions {
 
     /// As [`evaluate`](Self::evaluate), and records an event `condition` for each evaluated condition, with events `value`
     /// for its parts below it.
-    pub fn evaluate_and_record(
+    pub fn evaluate_and_trace(
         &self,
         request: &ReviewSpec<'_>,
-        recorder: &mut Recorder<'_>,
+        recorder: &mut TraceRecorder<'_>,
     ) -> MatchResult {
         if !recorder.is_recording() {
             return self.evaluate(request);
         }
         self.evaluate_all_conditions(|index, condition| {
             let outcome = condition.condition_holds(request);
-            record_condition(index, condition, &outcome, request, recorder);
+            trace_condition(index, condition, &outcome, request, recorder);
             outcome
         })
     }

@@ -18,7 +18,7 @@ pub(crate) fn parse_media_type(content_type: &str) -> Result<String, &'static st
         if rest.is_empty() {
             return Ok(media_type.to_owned());
         }
-        let Some((name, value, after)) = parse_parameter(rest) else {
+        let Some((name, value, after)) = parse_media_type_parameter(rest) else {
             // A semicolon at the end is allowed.
             return match rest.trim() {
                 ";" => Ok(media_type.to_owned()),
@@ -57,7 +57,7 @@ fn check_media_type(media_type: &str) -> Result<(), &'static str> {
 }
 
 /// Parses the first parameter: its name, its value, and the rest of the text.
-fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
+fn parse_media_type_parameter(text: &str) -> Option<(String, String, &str)> {
     let rest = text.trim_start().strip_prefix(';')?.trim_start();
     let (name, rest) = split_http_token(rest);
     if name.is_empty() {

@@ -50,7 +50,7 @@ const KEPT_NAMES: [&str; 13] = [
 pub(crate) fn parse_response_document(text: &str) -> Result<DocumentValue, DecodeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
     if text.trim_start().starts_with('{') {
-        parse_json(text)
+        parse_json_document(text)
     } else {
         block_yaml::parse_block_yaml(text)
     }
@@ -63,7 +63,7 @@ pub(crate) struct DecodeError(pub(crate) String);
 
 impl DocumentValue {
     /// The name of this type in Go's messages.
-    pub(crate) fn type_name(&self) -> &'static str {
+    pub(crate) fn go_type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "bool",
@@ -91,7 +91,7 @@ pub(crate) fn is_needed_member(name: &str, depth: usize) -> bool {
             || name.eq_ignore_ascii_case("apiVersion"))
 }
 
-fn parse_json(text: &str) -> Result<DocumentValue, DecodeError> {
+fn parse_json_document(text: &str) -> Result<DocumentValue, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let node = DocumentReader(0)
         .deserialize(&mut deserializer)

@@ -17,7 +17,7 @@ pub struct ReviewSpec<'a> {
     /// The groups in order.
     pub groups: &'a [String],
     /// The extra attributes of the user.
-    pub extra: Extra<'a>,
+    pub extra: UserExtra<'a>,
     /// The uid of the user.
     pub uid: &'a str,
 }
@@ -69,7 +69,7 @@ pub struct NonResourceAttributes<'a> {
 
 /// The extra attributes of a user; `None` stands for an empty map.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
+pub struct UserExtra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
 
 /// The selectors that a review contains. Only building them allocates, so they are omitted if no condition uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,7 +112,7 @@ impl<'a> ReviewSpec<'a> {
             non_resource_attributes,
             user: user.map_or("", |user| &user.name),
             groups: user.map_or(&[], |user| &user.groups),
-            extra: Extra(user.map(|user| &user.extra)),
+            extra: UserExtra(user.map(|user| &user.extra)),
             uid: user.map_or("", |user| &user.uid),
         }
     }
@@ -133,7 +133,7 @@ fn expressible_requirements<'a, R>(
 fn convert_field_requirement(requirement: &FieldRequirement) -> Option<SelectorRequirement<'_>> {
     Some(SelectorRequirement {
         key: &requirement.field,
-        operator: requirement.operator.review_operator().name(),
+        operator: requirement.operator.review_selector_operator().name(),
         values: std::slice::from_ref(&requirement.value),
     })
 }
@@ -141,20 +141,20 @@ fn convert_field_requirement(requirement: &FieldRequirement) -> Option<SelectorR
 fn convert_label_requirement(requirement: &LabelRequirement) -> Option<SelectorRequirement<'_>> {
     Some(SelectorRequirement {
         key: &requirement.key,
-        operator: requirement.operator.review_operator()?.name(),
+        operator: requirement.operator.review_selector_operator()?.name(),
         values: &requirement.values,
     })
 }
 
 /// The type of the variable `request`. The order of fields is that of the `RecordSource`s below.
 pub(crate) fn cel_request_type() -> Type {
-    let strings = || Type::list_of(Type::String);
+    let strings = || Type::list_type_of(Type::String);
     let requirement = ObjectType::new(
         "kubernetes.SelectorRequirement",
         vec![("key", Type::String), ("operator", Type::String), ("values", strings())],
     );
     let selector = |name| {
-        let requirements = Type::list_of(Type::Object(requirement.clone()));
+        let requirements = Type::list_type_of(Type::Object(requirement.clone()));
         let fields = vec![("rawSelector", Type::String), ("requirements", requirements)];
         Type::Object(ObjectType::new(name, fields))
     };
@@ -183,7 +183,7 @@ pub(crate) fn cel_request_type() -> Type {
             ("nonResourceAttributes", Type::Object(non_resource_attributes)),
             ("user", Type::String),
             ("groups", strings()),
-            ("extra", Type::map_of(Type::String, strings())),
+            ("extra", Type::map_type_of(Type::String, strings())),
             ("uid", Type::String),
         ],
     ))
@@ -197,8 +197,8 @@ impl RecordSource for ReviewSpec<'_> {
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => self.resource.as_ref().map(to_record_value),
-            1 => self.non_resource_attributes.as_ref().map(to_record_value),
+            0 => self.resource.as_ref().map(to_cel_record_value),
+            1 => self.non_resource_attributes.as_ref().map(to_cel_record_value),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
             _ => self.string_field(index).map(Value::borrowed_string),
@@ -230,7 +230,7 @@ impl RecordSource for ReviewSpec<'_> {
     }
 
     #[inline]
-    fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
+    fn nested_record_field(&self, index: usize) -> Option<&dyn RecordSource> {
         match index {
             0 => self.resource.as_ref().map(|resource| resource as &dyn RecordSource),
             1 => self.non_resource_attributes.as_ref().map(|path| path as &dyn RecordSource),
@@ -257,8 +257,8 @@ impl RecordSource for ResourceAttributes<'_> {
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            7 => self.field_selector.as_ref().map(to_record_value),
-            8 => self.label_selector.as_ref().map(to_record_value),
+            7 => self.field_selector.as_ref().map(to_cel_record_value),
+            8 => self.label_selector.as_ref().map(to_cel_record_value),
             _ => self.string_field(index).map(Value::borrowed_string),
         }
     }
@@ -342,11 +342,11 @@ impl ListSource for SelectorRequirements<'_> {
     }
 
     fn get(&self, index: usize) -> Option<Value<'_>> {
-        self.0.get(index).map(to_record_value)
+        self.0.get(index).map(to_cel_record_value)
     }
 }
 
-impl MapSource for Extra<'_> {
+impl MapSource for UserExtra<'_> {
     fn len(&self) -> usize {
         self.0.map_or(0, BTreeMap::len)
     }
@@ -361,7 +361,7 @@ impl MapSource for Extra<'_> {
     }
 }
 
-fn to_record_value<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
+fn to_cel_record_value<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
     Value::Map(Map::Record(record))
 }
 
@@ -393,7 +393,7 @@ mod tests {
             non_resource_attributes: None,
             user: "",
             groups: &[],
-            extra: Extra(None),
+            extra: UserExtra(None),
             uid: "",
         };
         let resource = ResourceAttributes::default();
@@ -428,7 +428,7 @@ mod tests {
             non_resource_attributes: Some(NonResourceAttributes { path: "/x", verb: "post" }),
             user: "u",
             groups: &groups,
-            extra: Extra(None),
+            extra: UserExtra(None),
             uid: "1",
         };
         let (Some(resource), Some(path)) = (&spec.resource, &spec.non_resource_attributes) else {
@@ -447,12 +447,12 @@ mod tests {
                         assert_eq!(record.string_list_field(index), Some(texts), "{name}");
                     }
                     Some(Value::Map(Map::Record(_))) => {
-                        assert!(record.record_field(index).is_some(), "{name}");
+                        assert!(record.nested_record_field(index).is_some(), "{name}");
                     }
                     _ => {
                         assert_eq!(record.string_field(index), None, "{name}");
                         assert_eq!(record.string_list_field(index), None, "{name}");
-                        assert!(record.record_field(index).is_none(), "{name}");
+                        assert!(record.nested_record_field(index).is_none(), "{name}");
                     }
                 }
             }

@@ -17,9 +17,9 @@ pub struct WebhookSettings {
     /// The time limit of one attempt.
     pub timeout: Timeout,
     /// The cache of answers that allow.
-    pub authorized_caching: CacheSettings,
+    pub authorized_cache_settings: CacheSettings,
     /// The cache of all other well-formed answers.
-    pub unauthorized_caching: CacheSettings,
+    pub unauthorized_cache_settings: CacheSettings,
     /// The version of SubjectAccessReview that is sent and expected.
     pub subject_access_review_version: ReviewVersion,
     /// The decision after a failure.
@@ -94,7 +94,7 @@ impl ReviewVersion {
     pub const NAMES: [&str; 2] = ["v1", "v1beta1"];
 
     /// The version of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub fn from_version_name(name: &str) -> Option<Self> {
         [Self::V1, Self::V1beta1].into_iter().find(|version| version.name() == name)
     }
 
@@ -121,7 +121,7 @@ impl FailurePolicy {
     pub const NAMES: [&str; 2] = ["NoOpinion", "Deny"];
 
     /// The policy of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub fn from_policy_name(name: &str) -> Option<Self> {
         [Self::NoOpinion, Self::Deny].into_iter().find(|policy| policy.name() == name)
     }
 
@@ -148,7 +148,7 @@ impl ConnectionInfo {
     pub const TYPE_NAMES: [&str; 2] = ["InClusterConfig", "KubeConfigFile"];
 
     /// The name of its type.
-    pub fn type_name(&self) -> &'static str {
+    pub fn connection_type_name(&self) -> &'static str {
         match self {
             Self::KubeConfigFile(_) => "KubeConfigFile",
             Self::InClusterConfig => "InClusterConfig",
@@ -237,13 +237,13 @@ mod tests {
     #[test]
     fn names_lead_back_to_their_values() {
         for name in ReviewVersion::NAMES {
-            assert_eq!(ReviewVersion::from_name(name).map(ReviewVersion::name), Some(name));
+            assert_eq!(ReviewVersion::from_version_name(name).map(ReviewVersion::name), Some(name));
         }
         for name in FailurePolicy::NAMES {
-            assert_eq!(FailurePolicy::from_name(name).map(FailurePolicy::name), Some(name));
+            assert_eq!(FailurePolicy::from_policy_name(name).map(FailurePolicy::name), Some(name));
         }
-        assert_eq!(ReviewVersion::from_name("V1"), None);
-        assert_eq!(FailurePolicy::from_name("deny"), None);
+        assert_eq!(ReviewVersion::from_version_name("V1"), None);
+        assert_eq!(FailurePolicy::from_policy_name("deny"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The trace events of a webhook: conditions with the values of their parts, cache hits and calls.
 
-use authz::{Recorder, TraceEvent};
+use authz::{TraceEvent, TraceRecorder};
 use cel::{COST_LIMIT, ExplainedSubexpression, Map, SubexpressionResult, Value};
 
 use crate::compile_condition::ENVIRONMENT;
@@ -13,20 +13,20 @@ use crate::webhook_call::CallResult;
 ///
 /// The parts are compiled and evaluated again for this: conditions store nothing for traces, which are rare.
 #[cold]
-pub(crate) fn record_condition(
+pub(crate) fn trace_condition(
     index: usize,
     condition: &MatchCondition,
     outcome: &Result<bool, EvaluationError>,
     request: &ReviewSpec<'_>,
-    recorder: &mut Recorder<'_>,
+    recorder: &mut TraceRecorder<'_>,
 ) {
-    let mut below = recorder.record_parent_event(|| {
+    let mut below = recorder.record_parent_trace_event(|| {
         let event = TraceEvent::new("condition")
-            .with_named_value("index", index)
-            .with_named_value("expression", condition.expression());
+            .with_trace_event_value("index", index)
+            .with_trace_event_value("expression", condition.expression());
         match outcome {
-            Ok(holds) => event.with_named_value("outcome", *holds),
-            Err(error) => event.with_named_value("error", error.to_string()),
+            Ok(holds) => event.with_trace_event_value("outcome", *holds),
+            Err(error) => event.with_trace_event_value("error", error.to_string()),
         }
     });
     let variables = [Value::Map(Map::Record(request))];
@@ -35,74 +35,76 @@ pub(crate) fn record_condition(
         return; // Conditions have been compiled before.
     };
     // The first part is the condition itself.
-    record_subexpressions(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
+    trace_subexpressions(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
     if explanation.n_omitted_subexpressions > 0 {
-        below.record_event(|| {
+        below.record_trace_event(|| {
             TraceEvent::new("value")
-                .with_named_value("leftOut", explanation.n_omitted_subexpressions)
+                .with_trace_event_value("leftOut", explanation.n_omitted_subexpressions)
         });
     }
 }
 
 /// Records parts, each with its inner parts below it.
-fn record_subexpressions(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_>) {
+fn trace_subexpressions(mut parts: &[ExplainedSubexpression], recorder: &mut TraceRecorder<'_>) {
     while let Some((part, rest)) = parts.split_first() {
         let n_inside =
             rest.iter().take_while(|inner| inner.nesting_depth > part.nesting_depth).count();
         let (inside, after) = rest.split_at(n_inside);
-        let mut below = recorder.record_parent_event(|| {
-            let event =
-                TraceEvent::new("value").with_named_value("text", part.source_excerpt.as_str());
+        let mut below = recorder.record_parent_trace_event(|| {
+            let event = TraceEvent::new("value")
+                .with_trace_event_value("text", part.source_excerpt.as_str());
             match &part.result {
                 SubexpressionResult::Value(value) => {
-                    event.with_named_value("value", value.as_str())
+                    event.with_trace_event_value("value", value.as_str())
                 }
                 SubexpressionResult::Error(error) => {
-                    event.with_named_value("error", error.as_str())
+                    event.with_trace_event_value("error", error.as_str())
                 }
-                SubexpressionResult::Skipped => event.with_named_value("skipped", true),
+                SubexpressionResult::Skipped => event.with_trace_event_value("skipped", true),
             }
         });
-        record_subexpressions(inside, &mut below);
+        trace_subexpressions(inside, &mut below);
         parts = after;
     }
 }
 
 /// Records that a condition is false, so that the webhook is not called.
-pub(crate) fn record_skipped_webhook(recorder: &mut Recorder<'_>) {
-    recorder.record_event(|| TraceEvent::new("webhook").with_named_value("skipped", true));
+pub(crate) fn trace_skipped_webhook(recorder: &mut TraceRecorder<'_>) {
+    recorder
+        .record_trace_event(|| TraceEvent::new("webhook").with_trace_event_value("skipped", true));
 }
 
 /// Records that the cache had the answer.
-pub(crate) fn record_cache_hit(recorder: &mut Recorder<'_>) {
-    recorder.record_event(|| TraceEvent::new("webhook").with_named_value("cache", "hit"));
+pub(crate) fn trace_cache_hit(recorder: &mut TraceRecorder<'_>) {
+    recorder
+        .record_trace_event(|| TraceEvent::new("webhook").with_trace_event_value("cache", "hit"));
 }
 
 /// Records a call, which may be that of another check.
-pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Recorder<'_>) {
-    recorder.record_event(|| {
+pub(crate) fn trace_call(end: &CallResult, is_joined: bool, recorder: &mut TraceRecorder<'_>) {
+    recorder.record_trace_event(|| {
         let duration = i64::try_from(end.call_duration.as_micros()).unwrap_or(i64::MAX);
         let mut event = TraceEvent::new("webhook")
-            .with_named_value("cache", "miss")
-            .with_named_value("joined", is_joined)
-            .with_named_value("attempts", i64::from(end.n_attempts))
-            .with_named_value("tookMicros", duration);
+            .with_trace_event_value("cache", "miss")
+            .with_trace_event_value("joined", is_joined)
+            .with_trace_event_value("attempts", i64::from(end.n_attempts))
+            .with_trace_event_value("tookMicros", duration);
         if let Some(status) = end.status {
-            event = event.with_named_value("status", i64::from(status));
+            event = event.with_trace_event_value("status", i64::from(status));
         }
         match &end.review_result {
             Ok(_) => event,
-            Err(error) => event.with_named_value("error", error.to_string()),
+            Err(error) => event.with_trace_event_value("error", error.to_string()),
         }
     });
 }
 
 /// Records why the webhook was not called.
-pub(crate) fn record_call_rejection(why: CallRejection, recorder: &mut Recorder<'_>) {
-    recorder.record_event(|| {
+pub(crate) fn trace_call_rejection(why: CallRejection, recorder: &mut TraceRecorder<'_>) {
+    recorder.record_trace_event(|| {
         TraceEvent::new("webhook")
-            .with_named_value("cache", "miss")
-            .with_named_value("called", false)
-            .with_named_value("why", why.name())
+            .with_trace_event_value("cache", "miss")
+            .with_trace_event_value("called", false)
+            .with_trace_event_value("why", why.name())
     });
 }

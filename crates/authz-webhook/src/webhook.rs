@@ -4,23 +4,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Decision, EvaluationErrors, Namespace, Reason, Recorder, Rules, SharedText,
-    Subjects, User, Verdict,
+    Attributes, Decision, EvaluationErrors, Namespace, Reason, Rules, SharedText, Subjects,
+    TraceRecorder, User, Verdict,
 };
 use tokio::time::Instant;
 
-use crate::answer_provider::{AnswerProvider, AnswerSource};
+use crate::call_error::CallError;
 use crate::decode_response::ReviewStatus;
-use crate::error::CallError;
 use crate::health::WebhookHealth;
-use crate::limits::WebhookLimits;
 use crate::match_conditions::MatchResult;
 use crate::observer::{AttemptResult, FailOpenCause, MatchResultKind, WebhookObserver};
 use crate::review_spec::{IncludedSelectors, ReviewSpec};
 use crate::settings::{FailurePolicy, WebhookSettings};
 use crate::trace_events;
 use crate::transport::Transport;
+use crate::webhook_answers::{AnswerSource, WebhookAnswers};
 use crate::webhook_call::attempt_result_of_error;
+use crate::webhook_limits::WebhookLimits;
 
 /// One webhook of a chain.
 ///
@@ -30,7 +30,7 @@ pub struct Webhook {
     name: Arc<str>,
     settings: WebhookSettings,
     included_selectors: IncludedSelectors,
-    answer_provider: Arc<AnswerProvider>,
+    webhook_answers: Arc<WebhookAnswers>,
     webhook_observer: Arc<dyn WebhookObserver>,
 }
 
@@ -42,14 +42,14 @@ pub struct WebhookDecision {
     pub decision: Decision,
     /// The webhook was not called: a match condition is false, or one cannot be evaluated and the failure policy is
     /// `NoOpinion`.
-    pub is_skipped: bool,
+    pub is_webhook_skipped: bool,
     /// The failure that the failure policy turned into no opinion.
     pub fail_open_cause: Option<FailOpenCause>,
 }
 
 impl From<Decision> for WebhookDecision {
     fn from(decision: Decision) -> Self {
-        Self { decision, is_skipped: false, fail_open_cause: None }
+        Self { decision, is_webhook_skipped: false, fail_open_cause: None }
     }
 }
 
@@ -62,13 +62,13 @@ impl Webhook {
         limits: WebhookLimits,
         observer: Arc<dyn WebhookObserver>,
     ) -> Self {
-        let answers = AnswerProvider::new(&settings, transport, limits, Arc::clone(&observer));
+        let answers = WebhookAnswers::new(&settings, transport, limits, Arc::clone(&observer));
         let included_selectors = settings.match_conditions.used_selectors();
         Self {
             name: name.into(),
             settings,
             included_selectors,
-            answer_provider: Arc::new(answers),
+            webhook_answers: Arc::new(answers),
             webhook_observer: observer,
         }
     }
@@ -91,15 +91,15 @@ impl Webhook {
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
-        mut recorder: Recorder<'_>,
+        mut recorder: TraceRecorder<'_>,
     ) -> WebhookDecision {
         let (matching, now) = self.evaluate_conditions(attributes, &mut recorder);
         match matching {
             MatchResult::Matched => {}
             MatchResult::Excluded { .. } => {
-                trace_events::record_skipped_webhook(&mut recorder);
+                trace_events::trace_skipped_webhook(&mut recorder);
                 return WebhookDecision {
-                    is_skipped: true,
+                    is_webhook_skipped: true,
                     ..Decision::no_opinion(self.reason(SharedText::default())).into()
                 };
             }
@@ -109,9 +109,9 @@ impl Webhook {
                 return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
         }
-        let hash = self.answer_provider.hash(attributes);
-        if let Some(status) = self.answer_provider.find_cached_answer(attributes, hash, now) {
-            trace_events::record_cache_hit(&mut recorder);
+        let hash = self.webhook_answers.hash(attributes);
+        if let Some(status) = self.webhook_answers.find_cached_answer(attributes, hash, now) {
+            trace_events::trace_cache_hit(&mut recorder);
             return self.decide_by_answer(&status).into();
         }
         // The future is boxed, so that the one for a cache hit stays small.
@@ -122,7 +122,7 @@ impl Webhook {
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,
-        recorder: Recorder<'_>,
+        recorder: TraceRecorder<'_>,
     ) -> WebhookDecision {
         let caller = attributes.user.map_or("", |user| &user.name);
         self.authorize_for_caller(caller, attributes, recorder).await
@@ -157,11 +157,11 @@ impl Webhook {
 
     /// The state of its calls and of its cache.
     pub fn health(&self) -> WebhookHealth {
-        self.answer_provider.health()
+        self.webhook_answers.health()
     }
 
-    pub(crate) fn answer_provider(&self) -> &AnswerProvider {
-        &self.answer_provider
+    pub(crate) fn webhook_answers(&self) -> &WebhookAnswers {
+        &self.webhook_answers
     }
 
     /// Evaluates the match conditions; also returns the current time.
@@ -169,7 +169,7 @@ impl Webhook {
     fn evaluate_conditions(
         &self,
         attributes: &Attributes<'_>,
-        recorder: &mut Recorder<'_>,
+        recorder: &mut TraceRecorder<'_>,
     ) -> (MatchResult, Instant) {
         let started_at = Instant::now();
         let conditions = &self.settings.match_conditions;
@@ -177,7 +177,7 @@ impl Webhook {
             return (MatchResult::Matched, started_at);
         }
         let request = ReviewSpec::new(attributes, self.included_selectors);
-        let matching = conditions.evaluate_and_record(&request, recorder);
+        let matching = conditions.evaluate_and_trace(&request, recorder);
         let ended = Instant::now();
         let outcome = match &matching {
             MatchResult::Matched => MatchResultKind::Matched,
@@ -196,13 +196,13 @@ impl Webhook {
         attributes: &Attributes<'_>,
         hash: u64,
         now: Instant,
-        mut recorder: Recorder<'_>,
+        mut recorder: TraceRecorder<'_>,
     ) -> WebhookDecision {
         let (waiter, is_joined) =
-            match self.answer_provider.join_or_begin_call(caller, attributes, hash, now) {
+            match self.webhook_answers.join_or_begin_call(caller, attributes, hash, now) {
                 AnswerSource::Cached(status) => {
                     self.webhook_observer.on_shared_call();
-                    trace_events::record_cache_hit(&mut recorder);
+                    trace_events::trace_cache_hit(&mut recorder);
                     return self.decide_by_answer(&status).into();
                 }
                 AnswerSource::NewCall(waiter) => (waiter, false),
@@ -213,7 +213,7 @@ impl Webhook {
                 AnswerSource::Rejected(error) => {
                     if let CallError::Busy(busy) = error {
                         self.webhook_observer.on_call_rejected(busy.into());
-                        trace_events::record_call_rejection(busy.into(), &mut recorder);
+                        trace_events::trace_call_rejection(busy.into(), &mut recorder);
                     }
                     return self.decide_after_failure(error);
                 }
@@ -222,7 +222,7 @@ impl Webhook {
             Ok(end) => end,
             Err(error) => return self.decide_after_failure(error),
         };
-        trace_events::record_call(&end, is_joined, &mut recorder);
+        trace_events::trace_call(&end, is_joined, &mut recorder);
         match &end.review_result {
             Ok(status) => self.decide_by_answer(status).into(),
             Err(error) => self.decide_after_failure(error.clone()),
@@ -270,7 +270,11 @@ impl Webhook {
                 let decision =
                     Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
                 let is_skipped = cause == FailOpenCause::MatchCondition;
-                WebhookDecision { decision, is_skipped, fail_open_cause: Some(cause) }
+                WebhookDecision {
+                    decision,
+                    is_webhook_skipped: is_skipped,
+                    fail_open_cause: Some(cause),
+                }
             }
             FailurePolicy::Deny => {
                 Decision::deny(self.reason(SharedText::default())).with_error(error).into()

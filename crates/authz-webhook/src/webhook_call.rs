@@ -8,13 +8,13 @@ use bytes::Bytes;
 use foldhash::quality::RandomState;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
+use crate::call_error::CallError;
 use crate::decode_response::{ReviewStatus, check_probe_response, decode_response};
-use crate::error::CallError;
 use crate::http_error::retry_after_seconds;
-use crate::limits::RetryOptions;
 use crate::observer::{AttemptResult, WebhookObserver};
 use crate::settings::ReviewVersion;
 use crate::transport::{HttpResponse, Transport, TransportError, TransportErrorKind};
+use crate::webhook_limits::RetryOptions;
 
 /// The maximum number of times that a request is sent again within one attempt because of a header `Retry-After`.
 const RESENDS_MAX: u32 = 10;
@@ -87,7 +87,7 @@ impl WebhookCaller {
     async fn make_attempt(&self, body: Bytes) -> AttemptAnswer {
         let timer = AttemptTimer {
             webhook_observer: &*self.webhook_observer,
-            started_at: Instant::now(),
+            attempt_started_at: Instant::now(),
             is_attempt_reported: false,
         };
         let attempted = self.send_with_resends(body).await;
@@ -168,14 +168,14 @@ fn scale_duration(wait: Duration, factor: f64) -> Duration {
 /// Counts an attempt when it ends or is dropped.
 struct AttemptTimer<'a> {
     webhook_observer: &'a dyn WebhookObserver,
-    started_at: Instant,
+    attempt_started_at: Instant,
     is_attempt_reported: bool,
 }
 
 impl AttemptTimer<'_> {
     fn stop(mut self, result: AttemptResult) {
         self.is_attempt_reported = true;
-        self.webhook_observer.on_attempt_end(result, self.started_at.elapsed());
+        self.webhook_observer.on_attempt_end(result, self.attempt_started_at.elapsed());
     }
 }
 
@@ -184,7 +184,7 @@ impl Drop for AttemptTimer<'_> {
         if !self.is_attempt_reported {
             let is_fault = std::thread::panicking();
             let result = if is_fault { AttemptResult::Error } else { AttemptResult::Canceled };
-            self.webhook_observer.on_attempt_end(result, self.started_at.elapsed());
+            self.webhook_observer.on_attempt_end(result, self.attempt_started_at.elapsed());
         }
     }
 }

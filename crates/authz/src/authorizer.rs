@@ -2,13 +2,13 @@
 
 use std::pin::Pin;
 
+use crate::allowed_and_denied_subjects::Subjects;
 use crate::attributes::Attributes;
 use crate::decision::Decision;
+use crate::decision_trace::TraceRecorder;
 use crate::namespace::Namespace;
-use crate::rules::Rules;
-use crate::subjects::Subjects;
-use crate::trace::Recorder;
 use crate::user::User;
+use crate::user_rules::Rules;
 
 /// The future of a decision.
 pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
@@ -40,7 +40,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 ///         mut recorder: Recorder<'a>,
 ///     ) -> DecisionFuture<'a> {
 ///         Box::pin(async move {
-///             recorder.record_event(|| TraceEvent::new("freeze").with_named_value("isFrozen", self.is_frozen));
+///             recorder.record_event(|| TraceEvent::new("freeze").with_trace_event_value("isFrozen", self.is_frozen));
 ///             if self.is_frozen && !attributes.is_read_only() {
 ///                 Decision::deny("the cluster is frozen")
 ///             } else {
@@ -64,7 +64,7 @@ pub trait Authorizer: Send + Sync {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        recorder: Recorder<'a>,
+        recorder: TraceRecorder<'a>,
     ) -> DecisionFuture<'a>;
 
     /// Lists the rules of a user in a namespace, as far as possible, without I/O.

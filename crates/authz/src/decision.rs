@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::reason::Reason;
+use crate::decision_reason::Reason;
 
 /// The verdict of an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -10,38 +10,38 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod allowed_and_denied_subjects;
 mod attributes;
 mod authorizer;
 mod decision;
+mod decision_reason;
+mod decision_trace;
 mod namespace;
 mod rbac_grant;
-mod reason;
 mod request_info;
-mod rules;
 mod selector;
 mod shared_text;
-mod subjects;
-mod trace;
 mod user;
+mod user_rules;
 mod verb;
 
+pub use allowed_and_denied_subjects::{DeniedSubjects, Subjects};
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Authorizer, DecisionFuture};
 pub use decision::{Decision, EvaluationErrors, UnavailableCause, Verdict};
+pub use decision_reason::{Abstention, NodeAllowRule, Reason};
+pub use decision_trace::{TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceEvent, TraceRecorder, Value};
 pub use namespace::Namespace;
 pub use rbac_grant::{RbacGrant, RbacGrantSource, RbacSubject};
-pub use reason::{Abstention, NodeRule, Reason};
 pub use request_info::{
-    MalformedRequest, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,
-    UnclassifiedRequest,
+    MalformedRequestError, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,
+    UnclassifiableRequestError,
 };
-pub use rules::{NonResourceRule, ResourceRule, Rules};
 pub use selector::{
-    FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, ReviewOperator,
+    FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, ReviewSelectorOperator,
     SELECTOR_TERMS_MAX, Selector, SelectorError, parse_field_selector, parse_label_selector,
 };
 pub use shared_text::SharedText;
-pub use subjects::{DeniedSubjects, Subjects};
-pub use trace::{Recorder, TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceEvent, Value};
 pub use user::{User, user_limit_key};
+pub use user_rules::{NonResourceRule, ResourceRule, Rules};
 pub use verb::Verb;

@@ -31,7 +31,7 @@ pub struct RequestInfo {
     pub resource: Option<ResourceInfo>,
     /// The path had a form of the oldest API and was rewritten before it was classified.
     /// Kubernetes would read such a path literally.
-    pub is_legacy_path: bool,
+    pub has_rewritten_legacy_segment: bool,
 }
 
 /// The parts of a resource request, from its path and query. Absent parts are empty.
@@ -68,15 +68,15 @@ pub struct ResourceInfo {
 pub enum RequestError {
     /// The request line is not acceptable HTTP, which is a fault of the client.
     #[error(transparent)]
-    Malformed(#[from] MalformedRequest),
+    Malformed(#[from] MalformedRequestError),
     /// The path cannot be classified. Kubernetes answers this as an internal error.
     #[error(transparent)]
-    Unclassified(#[from] Box<UnclassifiedRequest>),
+    Unclassified(#[from] Box<UnclassifiableRequestError>),
 }
 
 /// A request line is malformed. The texts of the first three variants are those of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MalformedRequest {
+pub enum MalformedRequestError {
     /// The method is not an HTTP token.
     #[error("invalid method {}", go_compat::quote(.0))]
     Method(String),
@@ -97,7 +97,7 @@ pub enum MalformedRequest {
 /// A path that ends where a resource should follow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unable to determine kind and namespace from url, {url}")]
-pub struct UnclassifiedRequest {
+pub struct UnclassifiableRequestError {
     /// The URL of the request, normalised.
     pub url: String,
     /// The classification up to the failure.
@@ -123,17 +123,20 @@ impl RequestInfo {
             return Ok(info);
         }
         let url = parse_request_line(method, target)?;
-        let path =
-            String::from_utf8(url.path().to_owned()).map_err(|_| MalformedRequest::PathNotUtf8)?;
+        let path = String::from_utf8(url.path().to_owned())
+            .map_err(|_| MalformedRequestError::PathNotUtf8)?;
         let info =
             classify_path::classify_request(method, path, url.raw_query()).map_err(|info| {
-                Box::new(UnclassifiedRequest { url: url.to_string(), partial_request_info: *info })
+                Box::new(UnclassifiableRequestError {
+                    url: url.to_string(),
+                    partial_request_info: *info,
+                })
             })?;
         Ok(info)
     }
 
     /// The attributes of the request when `user` sends it.
-    pub fn attributes<'a>(&'a self, user: Option<&'a User>) -> Attributes<'a> {
+    pub fn to_attributes_for_user<'a>(&'a self, user: Option<&'a User>) -> Attributes<'a> {
         let target = match &self.resource {
             None => Target::Path(&self.path),
             Some(resource) => Target::Resource(Resource {
@@ -183,16 +186,16 @@ fn split_unescaped_request_target<'t>(method: &str, target: &'t str) -> Option<(
     is_split.then_some((path, raw_query))
 }
 
-fn parse_request_line(method: &str, target: &str) -> Result<Url, MalformedRequest> {
+fn parse_request_line(method: &str, target: &str) -> Result<Url, MalformedRequestError> {
     if target.len() > TARGET_BYTES_MAX {
-        return Err(MalformedRequest::TargetTooLong);
+        return Err(MalformedRequestError::TargetTooLong);
     }
     if method.is_empty() || !method.bytes().all(is_http_token_byte) {
-        return Err(MalformedRequest::Method(method.to_owned()));
+        return Err(MalformedRequestError::Method(method.to_owned()));
     }
     // The text after a space is read as the version of the protocol.
     if let Some((_, rest)) = target.split_once(' ') {
-        return Err(MalformedRequest::Version(format!("{rest} HTTP/1.1")));
+        return Err(MalformedRequestError::Version(format!("{rest} HTTP/1.1")));
     }
     Ok(Url::parse_request_target(method, target)?)
 }

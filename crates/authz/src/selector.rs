@@ -46,7 +46,7 @@ pub struct Selector<R> {
 
 impl<R> Selector<R> {
     /// Makes a selector from the result of parsing. Returns `None` if there are neither requirements nor an error.
-    pub fn from_parse_result(parsed: Result<Vec<R>, SelectorError>) -> Option<Self> {
+    pub fn from_selector_parse_result(parsed: Result<Vec<R>, SelectorError>) -> Option<Self> {
         match parsed {
             Ok(requirements) if requirements.is_empty() => None,
             Ok(requirements) => Some(Self { requirements, error: None }),
@@ -57,7 +57,7 @@ impl<R> Selector<R> {
 
 /// The operators of requirements in access reviews, to which those of the query language map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReviewOperator {
+pub enum ReviewSelectorOperator {
     /// The value is one of a set.
     In,
     /// The value is absent or none of a set.
@@ -68,7 +68,7 @@ pub enum ReviewOperator {
     DoesNotExist,
 }
 
-impl ReviewOperator {
+impl ReviewSelectorOperator {
     /// The name on the wire.
     pub const fn name(self) -> &'static str {
         match self {

@@ -35,8 +35,8 @@ impl Ast {
         self.nodes[id].source_offset
     }
 
-    pub(crate) fn span(&self, id: NodeId) -> Option<Span> {
-        self.nodes[id].span
+    pub(crate) fn source_span(&self, id: NodeId) -> Option<SourceSpan> {
+        self.nodes[id].source_span
     }
 }
 
@@ -85,15 +85,15 @@ pub(crate) struct AstNode {
     pub(crate) source_offset: u32,
     /// The source text of the node. `None` for nodes that a macro expansion or the balancing of
     /// `&&` and `||` added. The root of an expansion has the span of the macro call.
-    pub(crate) span: Option<Span>,
+    pub(crate) source_span: Option<SourceSpan>,
 }
 
 /// A byte range of the source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
+pub(crate) struct SourceSpan {
     pub(crate) start: u32,
     /// The byte after the last one.
-    pub(crate) end_byte: u32,
+    pub(crate) span_end_byte: u32,
 }
 
 /// The kinds of AST nodes. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`,
@@ -120,11 +120,11 @@ pub(crate) enum ExprKind {
         optional_indices: Vec<usize>,
     },
     Map {
-        entries: Vec<MapEntry>,
+        entries: Vec<MapLiteralEntry>,
     },
     Struct {
         name: Arc<str>,
-        fields: Vec<StructField>,
+        fields: Vec<MessageLiteralField>,
     },
     Comprehension(Box<Comprehension>),
 }
@@ -169,24 +169,24 @@ pub(crate) enum Literal {
 
 /// One `key: value` of a map literal.
 #[derive(Debug, Clone)]
-pub(crate) struct MapEntry {
+pub(crate) struct MapLiteralEntry {
     pub(crate) key: NodeId,
     pub(crate) value: NodeId,
     /// Whether the source says `?key: value`.
-    pub(crate) is_optional: bool,
+    pub(crate) is_optional_entry: bool,
     /// The source offset of the `:`.
-    pub(crate) source_offset: u32,
+    pub(crate) colon_offset: u32,
 }
 
 /// One `field: value` of a message literal.
 #[derive(Debug, Clone)]
-pub(crate) struct StructField {
+pub(crate) struct MessageLiteralField {
     pub(crate) name: Arc<str>,
     pub(crate) value: NodeId,
     /// Whether the source says `?field: value`.
-    pub(crate) is_optional: bool,
+    pub(crate) is_optional_field: bool,
     /// The source offset of the `:`.
-    pub(crate) source_offset: u32,
+    pub(crate) colon_offset: u32,
 }
 
 /// A fold over a list or a map. Macros such as `all` and `map` expand to comprehensions.

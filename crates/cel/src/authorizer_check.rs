@@ -35,12 +35,12 @@ pub enum AuthorizerCheckTarget {
     /// A path that is not a resource, from `authorizer.path()`.
     Path(Arc<str>),
     /// A resource, from `authorizer.group().resource()`.
-    Resource(Box<ResourceTarget>),
+    Resource(Box<ResourceCheckTarget>),
 }
 
 /// The resource attributes of a check. Attributes that are not set are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct ResourceTarget {
+pub struct ResourceCheckTarget {
     /// The API group; empty for the core group.
     pub group: Arc<str>,
     /// The plural name of the resource.
@@ -57,7 +57,7 @@ pub struct ResourceTarget {
     pub label_selector: Arc<str>,
 }
 
-impl ResourceTarget {
+impl ResourceCheckTarget {
     /// The number of bytes of all texts.
     pub(crate) fn approx_text_len(&self) -> usize {
         let Self { group, resource, subresource, namespace, name, field_selector, label_selector } =
@@ -142,10 +142,10 @@ mod tests {
     fn every_attribute_is_part_of_the_key() {
         let mut decisions = KnownDecisions::default();
         let resource = |name: &str, label_selector: &str| {
-            AuthorizerCheckTarget::Resource(Box::new(ResourceTarget {
+            AuthorizerCheckTarget::Resource(Box::new(ResourceCheckTarget {
                 name: name.into(),
                 label_selector: label_selector.into(),
-                ..ResourceTarget::default()
+                ..ResourceCheckTarget::default()
             }))
         };
         let account = ServiceAccount { namespace: "a".into(), name: "b".into() };

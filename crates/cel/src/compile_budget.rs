@@ -33,7 +33,7 @@ impl Default for CompileBudget {
 impl CompileBudget {
     /// Compiles a pattern, or returns the cached one.
     pub(crate) fn compile_pattern(&mut self, source: &str) -> Result<Pattern, PatternError> {
-        self.pattern_cache.compile(source)
+        self.pattern_cache.compile_or_reuse_pattern(source)
     }
 
     /// The memory of all patterns that the group has compiled, which live as long as its programs.

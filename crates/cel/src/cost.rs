@@ -54,7 +54,7 @@ const FUNCTIONS_COSTED_BY_NAME: &[&str] = &[
 
 /// Reports whether the cost of a call depends only on the name of its function, so that it also applies if the
 /// overload is chosen at run time.
-pub(crate) fn is_costed_by_name(function: &str) -> bool {
+pub(crate) fn has_cost_by_function_name(function: &str) -> bool {
     FUNCTIONS_COSTED_BY_NAME.binary_search(&function).is_ok()
 }
 

@@ -3,9 +3,9 @@
 //! Every step charges what the same step costs in Kubernetes. Errors are returned as `Err`; only
 //! `&&`, `||` and loop conditions inspect and absorb them.
 
-mod attribute;
+mod attribute_evaluation;
 mod call_evaluation;
-mod comprehension;
+mod comprehension_evaluation;
 
 use crate::cost;
 use crate::function::{EvalError, EvalResult, StepBudget};
@@ -155,7 +155,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             CompiledExpr::FastPath(fast_path) => {
                 let variables = self.variables;
                 let resolve_containing_record = |index| find_record_variable(variables, index);
-                match fast_path.try_evaluate(resolve_containing_record, self.local_slots) {
+                match fast_path.try_evaluate_fast_path(resolve_containing_record, self.local_slots)
+                {
                     Some((outcome, cost)) => self.charge_cost(cost).map(|()| outcome),
                     None => self.evaluate_bool(&fast_path.fallback_expr),
                 }
@@ -225,7 +226,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         self.charge_cost(cost::equality_cost(left.as_ref().ok(), right.as_ref().ok(), negated))?;
         // The cost covers the outermost list only, and a value can contain the same element many
         // times over.
-        match self.step_budget.compare_metered(&left?, &right?)? {
+        match self.step_budget.compare_equality_metered(&left?, &right?)? {
             EqualityResult::Equal => Ok(!negated),
             EqualityResult::Unequal => Ok(negated),
             // Values of the Kubernetes libraries cannot be compared with other types.
@@ -285,7 +286,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             }
         }
         self.charge_cost(cost::LIST_CREATION)?;
-        Ok(Value::list_value(values))
+        Ok(Value::owned_list_value(values))
     }
 
     fn evaluate_map_literal(&mut self, entries: &'a [MapEntryExpr]) -> EvalResult<'a> {
@@ -300,7 +301,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                 Ok(value) => value,
                 Err(error) => return self.charge_failed_literal(cost::MAP_CREATION, error),
             };
-            match (value, entry.is_optional) {
+            match (value, entry.is_optional_entry) {
                 (value, false) => map.set(key, value),
                 (Value::Optional(None), true) => map.remove(&key),
                 (Value::Optional(Some(inner)), true) => map.set(key, (*inner).clone()),

@@ -8,13 +8,13 @@ mod subexpressions;
 mod value_excerpt;
 
 use crate::ast::NodeId;
-use crate::check::{CheckedAst, check};
 use crate::compile_budget::{BudgetExhausted, CompileBudget};
 use crate::environment::Environment;
 use crate::function::EvalError;
 use crate::issues::Issues;
 use crate::parse::parse;
 use crate::program::{CompileError, Program, ProgramError};
+use crate::type_check::{CheckedAst, check};
 use crate::value::Value;
 use subexpressions::Subexpressions;
 use value_excerpt::{abbreviate_text, abbreviate_value};
@@ -108,7 +108,7 @@ enum ShortCircuitValue {
 }
 
 impl ShortCircuitValue {
-    fn from_result(result: &Result<Value<'_>, EvalError>) -> Self {
+    fn from_operand_result(result: &Result<Value<'_>, EvalError>) -> Self {
         match result {
             Ok(Value::Bool(true)) => Self::True,
             Ok(Value::Bool(false)) => Self::False,
@@ -139,7 +139,7 @@ impl<'w> ExplanationBuilder<'w> {
         let text = self.source_text(id);
         match self.compile_within_limits(id) {
             Ok(program) => match program.constant_value() {
-                Some(value) => ShortCircuitValue::from_result(&Ok(value)),
+                Some(value) => ShortCircuitValue::from_operand_result(&Ok(value)),
                 None => self.evaluate_and_explain(id, depth, text, &program),
             },
             Err(_) => {
@@ -166,7 +166,7 @@ impl<'w> ExplanationBuilder<'w> {
     ) -> ShortCircuitValue {
         let (result, effort) = program.evaluate_with_total_cost(self.variables, self.cost_limit);
         self.cost_left = self.cost_left.saturating_sub(effort);
-        let value = ShortCircuitValue::from_result(&result);
+        let value = ShortCircuitValue::from_operand_result(&result);
         let shown_result = match &result {
             Ok(value) => SubexpressionResult::Value(abbreviate_value(value)),
             Err(failure) => SubexpressionResult::Error(abbreviate_text(&failure.to_string())),
@@ -237,8 +237,8 @@ impl<'w> ExplanationBuilder<'w> {
 
     /// The source text of a node.
     fn source_text(&self, id: NodeId) -> &'w str {
-        let span = self.checked_ast.ast.span(id).unwrap_or_default();
-        self.source.get(span.start as usize..span.end_byte as usize).unwrap_or_default()
+        let span = self.checked_ast.ast.source_span(id).unwrap_or_default();
+        self.source.get(span.start as usize..span.span_end_byte as usize).unwrap_or_default()
     }
 }
 
@@ -251,7 +251,7 @@ fn compile_subexpression(
 ) -> Result<Program, ProgramError> {
     charge_nodes_of_tree(checked_ast, id, compile_budget)
         .map_err(|exhausted| exhausted.to_string())?;
-    Program::compile_node(checked_ast, id, environment, compile_budget)
+    Program::compile_ast_node(checked_ast, id, environment, compile_budget)
 }
 
 fn charge_nodes_of_tree(

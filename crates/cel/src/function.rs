@@ -139,11 +139,11 @@ impl StepBudget {
         a: &Value<'a>,
         b: &Value<'a>,
     ) -> Result<bool, EvalError> {
-        self.compare_metered(a, b).map(|equality| equality == EqualityResult::Equal)
+        self.compare_equality_metered(a, b).map(|equality| equality == EqualityResult::Equal)
     }
 
     /// Compares two values; spends a step for each of their parts.
-    pub(crate) fn compare_metered<'a>(
+    pub(crate) fn compare_equality_metered<'a>(
         &mut self,
         a: &Value<'a>,
         b: &Value<'a>,
@@ -152,7 +152,7 @@ impl StepBudget {
     }
 
     /// The index of the first element that equals a value.
-    pub(crate) fn find_index_metered<'a>(
+    pub(crate) fn find_element_index_metered<'a>(
         &mut self,
         list: &List<'a>,
         sought: &Value<'a>,
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn comparison_charges_a_step_per_element() {
-        let list = Value::list_value(vec![Value::Int(1), Value::Int(2)]);
+        let list = Value::owned_list_value(vec![Value::Int(1), Value::Int(2)]);
         let mut step_budget = StepBudget { steps_left: 3 };
         assert_eq!(step_budget.equals_metered(&list, &list), Ok(true));
         assert_eq!(step_budget.steps_left, 0);

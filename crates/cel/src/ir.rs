@@ -8,10 +8,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::fast_path::FastPath;
 use crate::function::{CostFormula, FunctionImpl, MeteredFunctionImpl};
 use crate::library::regex::Pattern;
 use crate::static_type::Type;
+use crate::string_predicate_fast_path::FastPath;
 use crate::value::Value;
 use crate::well_known_message::WellKnownMessage;
 
@@ -99,7 +99,7 @@ pub(crate) struct ConditionalExpr {
 pub(crate) struct Qualifier {
     pub(crate) key: QualifierKey,
     /// Whether the qualifier is written `.?f` or `[?k]`.
-    pub(crate) is_optional: bool,
+    pub(crate) is_optional_qualifier: bool,
 }
 
 /// The field, key or index that a qualifier selects.
@@ -195,7 +195,7 @@ pub(crate) struct RegexCall {
     pub(crate) pattern: Pattern,
     /// The code points of the pattern, which determine the cost.
     pub(crate) pattern_code_points: u64,
-    pub(crate) text_expr: CompiledExpr,
+    pub(crate) searched_text_expr: CompiledExpr,
     /// The limit of `findAll(pattern, limit)`.
     pub(crate) match_limit: Option<CompiledExpr>,
 }
@@ -212,7 +212,7 @@ pub(crate) enum RegexFunction {
 pub(crate) struct MapEntryExpr {
     pub(crate) key: CompiledExpr,
     pub(crate) value: CompiledExpr,
-    pub(crate) is_optional: bool,
+    pub(crate) is_optional_entry: bool,
 }
 
 /// A literal of a message type.

@@ -22,13 +22,13 @@ mod ast;
 mod issues;
 mod parse;
 
-mod check;
 mod static_type;
+mod type_check;
 mod well_known_message;
 
-mod fast_path;
 mod ir;
 mod plan;
+mod string_predicate_fast_path;
 
 mod authorizer_check;
 mod cost;
@@ -40,8 +40,8 @@ mod function;
 mod library;
 
 pub use authorizer_check::{
-    AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision, KnownDecisions, ResourceTarget,
-    ServiceAccount,
+    AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision, KnownDecisions,
+    ResourceCheckTarget, ServiceAccount,
 };
 pub use compile_budget::CompileBudget;
 pub use environment::Environment;
@@ -56,6 +56,5 @@ pub use static_type::{ObjectType, Type};
 pub use value::{
     AuthorizationValue, Authorizer, Bytes, Cidr, CidrError, CidrFault, List, ListSource, Map,
     MapSource, NamedFormat, OpaqueValue, OwnedList, OwnedMap, Quantity, QuantityError,
-    RecordSource, Semver, SemverError, Str, Timestamp, TimestampError, TypeName, Value,
-    VersionPart,
+    RecordSource, Semver, SemverError, SemverPart, Str, Timestamp, TimestampError, TypeName, Value,
 };

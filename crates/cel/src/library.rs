@@ -3,11 +3,10 @@
 mod arithmetic;
 mod authorizer;
 mod cidr;
-mod conversions;
 mod go_print;
 mod ip;
 mod kubernetes_lists;
-mod lists;
+mod list_extensions;
 pub(crate) mod map_insert;
 mod named_format;
 mod operators;
@@ -19,12 +18,13 @@ mod sets;
 mod standard_functions;
 pub(crate) mod string_format;
 mod strings;
-pub(crate) mod time;
+pub(crate) mod timestamps_and_durations;
+mod type_conversions;
 mod url;
 
 pub use authorizer::AUTHORIZER_CHECK_COST;
-pub(crate) use conversions::format_double;
 pub(crate) use go_print::print_as_go;
+pub(crate) use type_conversions::format_double;
 
 use crate::function::FunctionRegistry;
 
@@ -40,10 +40,10 @@ pub(crate) enum LibrarySet {
 /// Declares the functions of Kubernetes' environments.
 pub(crate) fn kubernetes_functions(library_set: LibrarySet) -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
-    conversions::declare_functions(&mut functions);
+    type_conversions::declare_functions(&mut functions);
     operators::declare_functions(&mut functions);
     standard_functions::declare_functions(&mut functions);
-    time::declare_functions(&mut functions);
+    timestamps_and_durations::declare_functions(&mut functions);
     // Some functions have overloads in several libraries. Their order is that of Kubernetes.
     url::declare_functions(&mut functions);
     regex::declare_functions(&mut functions);
@@ -60,7 +60,7 @@ pub(crate) fn kubernetes_functions(library_set: LibrarySet) -> FunctionRegistry 
     named_format::declare_functions(&mut functions);
     map_insert::declare_functions(&mut functions);
     semver::declare_functions(&mut functions);
-    lists::declare_functions(&mut functions);
+    list_extensions::declare_functions(&mut functions);
     // Kubernetes adds a library that has a new version last.
     if library_set == LibrarySet::StoredExpressions {
         kubernetes_lists::declare_functions(&mut functions);

@@ -10,6 +10,7 @@ use crate::compile_budget::CompileBudget;
 use crate::issues::Issues;
 
 mod ast_builder;
+mod concrete_syntax_tree;
 mod error_recovery;
 mod grammar;
 mod lexer;
@@ -17,7 +18,6 @@ mod literal;
 mod macros;
 mod node_arena;
 mod parse_issues;
-mod syntax_tree;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -64,7 +64,7 @@ pub(crate) fn parse(source: &str, compile_budget: &mut CompileBudget) -> Result<
         // The source text is not kept, because the message does not refer to a position in it.
         return Err(issues.into_issues(""));
     }
-    let (parsed, mut issues) = grammar::parse_syntax(source);
+    let (parsed, mut issues) = grammar::parse_concrete_syntax_tree(source);
     let ast = parsed.and_then(|(tree, root)| {
         ast_builder::build_ast(source, &tree, root, &mut issues, compile_budget).ok()
     });

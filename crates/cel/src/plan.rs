@@ -8,17 +8,17 @@ mod plan_comprehension;
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, ExprKind, Literal, MapEntry, NodeId, StructField};
-use crate::check::{CheckedAst, ResolvedReference};
+use crate::ast::{Ast, ExprKind, Literal, MapLiteralEntry, MessageLiteralField, NodeId};
 use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
-use crate::fast_path::with_fast_path;
 use crate::ir::{
     Attribute, AttributeRoot, CompiledExpr, ConditionalExpr, MapEntryExpr, MessageExpr, Qualifier,
     QualifierKey,
 };
 use crate::program::ProgramError;
 use crate::static_type::Type;
+use crate::string_predicate_fast_path::with_fast_path;
+use crate::type_check::{CheckedAst, ResolvedReference};
 use crate::value::{Bytes, Map, OwnedMap, Str, Value};
 use crate::well_known_message::WellKnownMessage;
 
@@ -119,7 +119,7 @@ impl<'c> Planner<'c> {
     ) -> Result<CompiledExpr, ProgramError> {
         let base = self.plan_node(operand)?;
         let key = self.field_qualifier_key(operand, field);
-        let attr = with_qualifier(base, Qualifier { key, is_optional: false });
+        let attr = append_qualifier_to_expr(base, Qualifier { key, is_optional_qualifier: false });
         Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
@@ -197,7 +197,10 @@ impl<'c> Planner<'c> {
             }
             other => QualifierKey::Computed(Arc::new(into_attribute(other))),
         };
-        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, is_optional })))
+        Ok(CompiledExpr::Attr(append_qualifier_to_expr(
+            base,
+            Qualifier { key, is_optional_qualifier: is_optional },
+        )))
     }
 
     fn plan_optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, ProgramError> {
@@ -207,7 +210,10 @@ impl<'c> Planner<'c> {
         };
         let base = self.plan_node(*operand)?;
         let key = self.field_qualifier_key(*operand, name);
-        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, is_optional: true })))
+        Ok(CompiledExpr::Attr(append_qualifier_to_expr(
+            base,
+            Qualifier { key, is_optional_qualifier: true },
+        )))
     }
 
     fn plan_list(
@@ -219,7 +225,7 @@ impl<'c> Planner<'c> {
             elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
         if optional_indices.is_empty() {
             if let Some(constants) = fold_constant_elements(&elements) {
-                return Ok(CompiledExpr::Const(Value::list_value(constants)));
+                return Ok(CompiledExpr::Const(Value::owned_list_value(constants)));
             }
             return Ok(CompiledExpr::List {
                 elements: elements.into(),
@@ -231,13 +237,13 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::List { elements: elements.into(), is_optional })
     }
 
-    fn plan_map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, ProgramError> {
+    fn plan_map(&mut self, entries: &[MapLiteralEntry]) -> Result<CompiledExpr, ProgramError> {
         let mut planned = Vec::with_capacity(entries.len());
         for entry in entries {
             planned.push(MapEntryExpr {
                 key: self.plan_node(entry.key)?,
                 value: self.plan_node(entry.value)?,
-                is_optional: entry.is_optional,
+                is_optional_entry: entry.is_optional_entry,
             });
         }
         Ok(match fold_constant_map(&planned) {
@@ -249,12 +255,12 @@ impl<'c> Planner<'c> {
     fn plan_message(
         &mut self,
         name: &Arc<str>,
-        fields: &[StructField],
+        fields: &[MessageLiteralField],
     ) -> Result<CompiledExpr, ProgramError> {
         let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
         let fields = fields
             .iter()
-            .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.is_optional)))
+            .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.is_optional_field)))
             .collect::<Result<_, ProgramError>>()?;
         let message = WellKnownMessage::find_message_by_name(&full);
         Ok(CompiledExpr::Message(Box::new(MessageExpr {
@@ -266,7 +272,7 @@ impl<'c> Planner<'c> {
 }
 
 /// Appends a qualifier to an attribute. For a conditional it is appended to both branches.
-fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
+fn append_qualifier_to_expr(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
     let mut attr = into_attribute(base);
     push_qualifier(&mut attr, qualifier);
     attr
@@ -312,7 +318,7 @@ fn fold_constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
     let mut map = OwnedMap::new();
     for entry in entries {
         match (&entry.key, &entry.value) {
-            (CompiledExpr::Const(key), CompiledExpr::Const(value)) if !entry.is_optional => {
+            (CompiledExpr::Const(key), CompiledExpr::Const(value)) if !entry.is_optional_entry => {
                 map.set(key.clone(), value.clone());
             }
             _ => return None,

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::ast::{Ast, ExprKind, Literal, NodeId};
-use crate::check::{CheckedAst, ResolvedReference, check};
 use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
 use crate::eval::{Evaluator, LocalSlot, borrow_constant};
@@ -15,6 +14,7 @@ use crate::issues::Issues;
 use crate::parse::parse;
 use crate::plan::{Plan, plan_expression};
 use crate::static_type::Type;
+use crate::type_check::{CheckedAst, ResolvedReference, check};
 use crate::value::{RecordSource, Value};
 
 /// Kubernetes' limit on the cost of one evaluation.
@@ -127,7 +127,7 @@ impl CheckedExpression<'_> {
     /// Compiles the program; fails if folding a constant fails.
     pub fn into_program(mut self) -> Result<Program, ProgramError> {
         let root = self.checked_ast.ast.root_node;
-        let program = Program::compile_node(
+        let program = Program::compile_ast_node(
             &self.checked_ast,
             root,
             self.environment,
@@ -144,19 +144,19 @@ impl CheckedExpression<'_> {
 impl Environment {
     /// Parses and type-checks a single expression.
     pub fn check(&self, source: &str) -> Result<CheckedExpression<'_>, Issues> {
-        self.check_source(source, OwnedOrSharedBudget::Own(CompileBudget::default()))
+        self.parse_and_check_source(source, OwnedOrSharedBudget::Own(CompileBudget::default()))
     }
 
     /// Parses and type-checks one of several expressions that share a compile budget.
-    pub fn check_within_budget<'e>(
+    pub fn parse_and_check_within_budget<'e>(
         &'e self,
         source: &str,
         compile_budget: &'e mut CompileBudget,
     ) -> Result<CheckedExpression<'e>, Issues> {
-        self.check_source(source, OwnedOrSharedBudget::Shared(compile_budget))
+        self.parse_and_check_source(source, OwnedOrSharedBudget::Shared(compile_budget))
     }
 
-    fn check_source<'e>(
+    fn parse_and_check_source<'e>(
         &'e self,
         source: &str,
         mut compile_budget: OwnedOrSharedBudget<'e>,
@@ -178,7 +178,7 @@ impl Environment {
 
 impl Program {
     /// Compiles a subexpression that refers to no variable of an enclosing macro.
-    pub(crate) fn compile_node(
+    pub(crate) fn compile_ast_node(
         checked: &CheckedAst,
         id: NodeId,
         environment: &Environment,
@@ -287,13 +287,14 @@ impl Program {
     /// values. Returns the result and the cost, or `None` if the expression has no fast path or the
     /// fast path does not apply; the caller then uses [`evaluate_bool`](Self::evaluate_bool).
     #[inline]
-    pub fn evaluate_bool_fast<'a>(
+    pub fn try_evaluate_bool_fast<'a>(
         &'a self,
         variables: &[&'a dyn RecordSource],
         cost_limit: u64,
     ) -> Option<(bool, u64)> {
         let CompiledExpr::FastPath(fast_path) = &self.compiled_expr else { return None };
-        let answer = fast_path.try_evaluate(|index| variables.get(index).copied(), &[])?;
+        let answer =
+            fast_path.try_evaluate_fast_path(|index| variables.get(index).copied(), &[])?;
         (answer.1 <= cost_limit).then_some(answer)
     }
 

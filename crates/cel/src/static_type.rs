@@ -94,17 +94,17 @@ impl Eq for ObjectType {}
 
 impl Type {
     /// Returns the type `list(element)`.
-    pub fn list_of(element: Type) -> Self {
+    pub fn list_type_of(element: Type) -> Self {
         Self::List(Arc::new(element))
     }
 
     /// Returns the type `map(key, value)`.
-    pub fn map_of(key: Type, value: Type) -> Self {
+    pub fn map_type_of(key: Type, value: Type) -> Self {
         Self::Map(Arc::new(key), Arc::new(value))
     }
 
     /// Returns the type `optional_type(inner)`.
-    pub fn optional_of(inner: Type) -> Self {
+    pub fn optional_type_of(inner: Type) -> Self {
         Self::Optional(Arc::new(inner))
     }
 
@@ -115,17 +115,17 @@ impl Type {
 
     /// The name as `type(x)` shows it, with parameters: `null_type` and `google.protobuf.Duration`
     /// where [`Display`](fmt::Display) says `null` and `duration`.
-    pub fn runtime_name(&self) -> String {
+    pub fn runtime_type_name(&self) -> String {
         match self {
             Self::Null => "null_type".to_owned(),
             Self::Duration => "google.protobuf.Duration".to_owned(),
             Self::Timestamp => "google.protobuf.Timestamp".to_owned(),
-            Self::List(element) => format!("list({})", element.runtime_name()),
+            Self::List(element) => format!("list({})", element.runtime_type_name()),
             Self::Map(key, value) => {
-                format!("map({}, {})", key.runtime_name(), value.runtime_name())
+                format!("map({}, {})", key.runtime_type_name(), value.runtime_type_name())
             }
-            Self::Type(Some(inner)) => format!("type({})", inner.runtime_name()),
-            Self::Optional(inner) => format!("optional_type({})", inner.runtime_name()),
+            Self::Type(Some(inner)) => format!("type({})", inner.runtime_type_name()),
+            Self::Optional(inner) => format!("optional_type({})", inner.runtime_type_name()),
             other => other.to_string(),
         }
     }

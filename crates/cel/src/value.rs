@@ -15,7 +15,7 @@ pub use list_value::{List, ListSource, OwnedList};
 pub use map_value::{Map, MapSource, OwnedMap, RecordSource};
 pub use opaque_value::{
     AuthorizationValue, Authorizer, Cidr, CidrError, CidrFault, NamedFormat, OpaqueValue, Quantity,
-    QuantityError, Semver, SemverError, VersionPart,
+    QuantityError, Semver, SemverError, SemverPart,
 };
 pub use str_and_bytes::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns a list that owns its elements.
-    pub fn list_value(elements: Vec<Value<'a>>) -> Self {
+    pub fn owned_list_value(elements: Vec<Value<'a>>) -> Self {
         Self::List(List::Owned(Arc::new(OwnedList::new(elements))))
     }
 

@@ -62,8 +62,8 @@ impl WellKnownMessage {
             Self::Uint32Value | Self::Uint64Value => wrapper(Type::Uint),
             Self::Duration => Type::Duration,
             Self::Timestamp => Type::Timestamp,
-            Self::Struct => Type::map_of(Type::String, Type::Dyn),
-            Self::ListValue => Type::list_of(Type::Dyn),
+            Self::Struct => Type::map_type_of(Type::String, Type::Dyn),
+            Self::ListValue => Type::list_type_of(Type::Dyn),
             Self::Value => Type::Dyn,
         }
     }
@@ -72,14 +72,14 @@ impl WellKnownMessage {
     pub(crate) fn field(self, name: &str) -> Option<Type> {
         match (self, name) {
             (Self::Duration | Self::Timestamp, "seconds" | "nanos") => Some(Type::Int),
-            (Self::Struct, "fields") => Some(Type::map_of(Type::String, Type::Dyn)),
-            (Self::ListValue, "values") => Some(Type::list_of(Type::Dyn)),
+            (Self::Struct, "fields") => Some(Type::map_type_of(Type::String, Type::Dyn)),
+            (Self::ListValue, "values") => Some(Type::list_type_of(Type::Dyn)),
             (Self::Value, "null_value") => Some(Type::Int),
             (Self::Value, "number_value") => Some(Type::Double),
             (Self::Value, "string_value") => Some(Type::String),
             (Self::Value, "bool_value") => Some(Type::Bool),
-            (Self::Value, "struct_value") => Some(Type::map_of(Type::String, Type::Dyn)),
-            (Self::Value, "list_value") => Some(Type::list_of(Type::Dyn)),
+            (Self::Value, "struct_value") => Some(Type::map_type_of(Type::String, Type::Dyn)),
+            (Self::Value, "list_value") => Some(Type::list_type_of(Type::Dyn)),
             (
                 Self::Duration | Self::Timestamp | Self::Struct | Self::ListValue | Self::Value,
                 _,
@@ -147,7 +147,9 @@ impl WellKnownMessage {
                 Ok(get("fields")
                     .unwrap_or_else(|| Value::Map(Map::from_owned_map(OwnedMap::new()))))
             }
-            Self::ListValue => Ok(get("values").unwrap_or_else(|| Value::list_value(Vec::new()))),
+            Self::ListValue => {
+                Ok(get("values").unwrap_or_else(|| Value::owned_list_value(Vec::new())))
+            }
             Self::Value => match fields.last() {
                 Some(("null_value", _)) | None => Ok(Value::Null),
                 Some((_, value)) => Ok(value.clone()),

@@ -215,7 +215,7 @@ pub(crate) fn run(
         Ok(None) => None,
         Ok(Some(stored)) => {
             print_remarks(err, &stored.remarks)?;
-            Some(ClusterManifests::from_stored(stored))
+            Some(ClusterManifests::from_stored_rbac(stored))
         }
         Err(failure) => return failure.print_errors(err, colour),
     };
@@ -242,7 +242,7 @@ pub(crate) fn run(
     };
     ignore_closed_pipe(written)?;
     Ok(match worst_exit(&checked) {
-        Exit::Clean if cluster.is_some_and(|own| own.is_partial) => Exit::Undecided,
+        Exit::Clean if cluster.is_some_and(|own| own.is_rbac_partial) => Exit::Undecided,
         exit => exit,
     })
 }

@@ -83,8 +83,8 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
-        match convert_flags(args) {
+    let ConvertedConfig { config_yaml: yaml, differences_from_flags: differences } =
+        match convert_authorization_flags(args) {
             Ok(converted) => converted,
             Err(failure) => return failure.print_errors(err, colour_of_errors),
         };
@@ -113,7 +113,7 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
+fn convert_authorization_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let usage = |message: String| LoadFailure::Usage(vec![message]);
     let modes =
         match args.authorization_flags.to_authorization_plan().map_err(LoadFailure::Usage)? {
@@ -126,9 +126,10 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
     let names =
         read_authorization_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
-    let mut converted = convert_modes(&modes, &names, &directory, args.anonymous_auth)?;
+    let mut converted =
+        convert_authorization_modes(&modes, &names, &directory, args.anonymous_auth)?;
     if let AuthorizationHookNames::Unreadable(error) = names {
-        converted.remaining_differences.push(format!(
+        converted.differences_from_flags.push(format!(
             "The file of the webhook cannot be read ({error}); the conversion assumes that it is a \
              kubeconfig with one webhook."
         ));
@@ -136,7 +137,7 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     Ok(converted)
 }
 
-fn convert_modes(
+fn convert_authorization_modes(
     modes: &AuthorizationModes,
     names: &AuthorizationHookNames,
     directory: &Path,

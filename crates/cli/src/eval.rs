@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use authz::Recorder;
+use authz::TraceRecorder;
 use clap::ValueEnum;
 
 use crate::exit::Exit;
@@ -81,7 +81,7 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = LoadedQuestions::load_and_print_remarks(
+    let loaded = LoadedQuestions::load_questions_and_print_remarks(
         &args.answer_flags,
         &args.arguments,
         stdin,
@@ -97,7 +97,8 @@ pub(crate) fn run(
     let mut line = Vec::new();
     let mut disagreements = Vec::new();
     let exit = questions.answer_questions(stdin, out, err, &mut |question, out| {
-        let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled_recorder());
+        let outcome =
+            authorizer.authorize(&question.attributes(), TraceRecorder::disabled_recorder());
         let answer = AccessAnswer::new(question, outcome);
         match args.output {
             OutputFormat::Human => {

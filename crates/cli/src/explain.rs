@@ -13,11 +13,11 @@ mod webhook_trace_events;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use access_reviews::review::AccessQuestion;
-use authz::{Recorder, Trace};
+use access_reviews::review_parsing::AccessQuestion;
+use authz::{Trace, TraceRecorder};
 use clap::ValueEnum;
 
-use self::explain_admission::AdmissionFlags;
+use self::explain_admission::ExplainAdmissionFlags;
 use self::human_output::TraceDetail;
 use crate::exit::Exit;
 use crate::offline::{
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     answer_flags: AnswerFlags,
 
     #[command(flatten)]
-    admission_flags: AdmissionFlags,
+    admission_flags: ExplainAdmissionFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -105,7 +105,7 @@ pub(crate) fn run(
     if args.admission_flags.admission {
         return explain_admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
-    let loaded = LoadedQuestions::load_and_print_remarks(
+    let loaded = LoadedQuestions::load_questions_and_print_remarks(
         &args.answer_flags,
         &args.arguments,
         stdin,
@@ -153,7 +153,7 @@ fn explain_decision<'c>(
     question: &'c AccessQuestion<'c>,
 ) -> ExplainedDecision<'c> {
     let mut trace = Trace::default();
-    let outcome = authorizer.authorize(&question.attributes(), Recorder::new(&mut trace));
+    let outcome = authorizer.authorize(&question.attributes(), TraceRecorder::new(&mut trace));
     let answer = AccessAnswer::new(question, outcome);
     let uncalled_authorizers =
         access_reviews::authorizers_not_consulted(authorizer.authorizer_chain(), &trace);

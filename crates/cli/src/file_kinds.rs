@@ -60,8 +60,8 @@ impl ConfigKindWithSchema {
     /// Returns the JSON Schema of the kind.
     pub(crate) fn json_schema(self) -> Value {
         match self {
-            Self::AuthorizationConfiguration => config::json_schema(),
-            Self::HookConfiguration => config::hook_json_schema(),
+            Self::AuthorizationConfiguration => config::authorization_configuration_json_schema(),
+            Self::HookConfiguration => config::authorization_hook_json_schema(),
         }
     }
 

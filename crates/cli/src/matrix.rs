@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
 use api_resources::{ResolvedResource, ResourceName, Scope};
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, TraceRecorder, User, Verb, Verdict};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
     LoadFailure, NameResolver, NodeObjectsNeed, OfflineAuthorizer, PolicyListingFlags,
-    SubjectFlags, TextTable, is_webhook_not_called, listed_group_member, listed_user,
-    print_remarks, write_cluster_disagreements,
+    SubjectFlags, TextTable, is_webhook_not_called, print_remarks, user_for_listed_group,
+    user_for_listed_name, write_cluster_disagreements,
 };
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
@@ -148,8 +148,10 @@ fn load_matrix(
         return Err(LoadFailure::Usage(vec![message.to_owned()]));
     }
     let node_objects = match args.resources.first() {
-        Some(resource) if !has_user => NodeObjectsNeed::needed_for_resource(&resource.name),
-        _ => NodeObjectsNeed::needed_for_user(args.subject_flags.user.as_deref()),
+        Some(resource) if !has_user => {
+            NodeObjectsNeed::node_objects_needed_for_resource(&resource.name)
+        }
+        _ => NodeObjectsNeed::node_objects_needed_for_user(args.subject_flags.user.as_deref()),
     };
     let namespace = args.namespace.as_deref();
     let authorizer = args.listing_flags.load_authorizer(namespace, stdin, node_objects)?;
@@ -226,7 +228,7 @@ fn build_user_matrix(
         for verb in verbs {
             let attributes = request.to_attributes(verb, Some(user));
             let decision =
-                authorizer.authorize(&attributes, Recorder::disabled_recorder()).decision;
+                authorizer.authorize(&attributes, TraceRecorder::disabled_recorder()).decision;
             let cell = match decision.verdict {
                 Verdict::Allow => MatrixCell::Allowed,
                 Verdict::Unavailable(_) => MatrixCell::Undecided,
@@ -262,9 +264,10 @@ fn build_resource_matrix(
         let attributes = request.to_attributes(verb, None);
         let subjects = authorizer.authorizer_chain().who_can(&attributes);
         matrix.is_incomplete |= subjects.is_incomplete;
-        let users = subjects.users.iter().map(|name| (format!("User {name}"), listed_user(name)));
+        let users =
+            subjects.users.iter().map(|name| (format!("User {name}"), user_for_listed_name(name)));
         let groups = subjects.groups.iter();
-        let groups = groups.map(|name| (format!("Group {name}"), listed_group_member(name)));
+        let groups = groups.map(|name| (format!("Group {name}"), user_for_listed_group(name)));
         for (name, user) in users.chain(groups) {
             let attributes = Attributes { user: Some(&user), ..attributes };
             matrix.cluster_disagreements.extend(authorizer.verify_with_cluster(&attributes, true));

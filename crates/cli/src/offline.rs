@@ -4,6 +4,7 @@
 //! Questions come from flags or as lines of JSON.
 
 mod access_answer;
+mod access_question_source;
 mod authorizer_list;
 mod bounded_lines;
 mod callable_webhooks;
@@ -14,7 +15,6 @@ mod load_failure;
 mod offline_authorizer;
 mod offline_flags;
 mod policy_objects;
-mod question_source;
 mod read_manifests;
 mod request_text;
 mod resolve_names;
@@ -24,9 +24,10 @@ mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
+pub(crate) use access_question_source::LoadedQuestions;
 pub(crate) use cluster_flags::ClusterConnectionFlags;
 pub(crate) use cluster_state::NodeObjectsNeed;
-pub(crate) use implicit_groups::{listed_group_member, listed_user, missing_group_hint};
+pub(crate) use implicit_groups::{missing_group_hint, user_for_listed_group, user_for_listed_name};
 pub(crate) use load_failure::{
     FileProblem, LoadFailure, print_remarks, replace_control_characters,
     write_cluster_disagreements,
@@ -36,7 +37,6 @@ pub(crate) use offline_flags::{
     AnswerFlags, PolicyFlags, PolicyListingFlags, ResourceNameFlags, SubjectFlags, TargetArgument,
     WebhookCallFlags,
 };
-pub(crate) use question_source::LoadedQuestions;
 pub(crate) use read_manifests::{ObjectSelection, read_manifests};
 pub(crate) use resolve_names::NameResolver;
 pub(crate) use stored_rbac::StoredRbac;

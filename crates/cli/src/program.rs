@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use authz::Authorizer;
-use authz_reload::{PluginAuthorizers, PluginError};
+use authz_reload::{AddPluginError, PluginAuthorizers};
 use clap::Parser;
 
 use crate::command_line::{Cli, run};
@@ -44,7 +44,7 @@ use crate::flag_spelling;
 #[must_use = "nothing runs before `run` is called"]
 pub struct Program {
     plugin_authorizers: PluginAuthorizers,
-    plugin_errors: Vec<PluginError>,
+    plugin_errors: Vec<AddPluginError>,
 }
 
 /// The authorizers of this process. [`Program::run`] sets them once, before any subcommand runs.

@@ -1,7 +1,7 @@
 //! `portcullis rules`: lists the rules of a user.
 
 mod rule_rows;
-mod verify_rules;
+mod verify_rules_with_cluster;
 
 use std::io::{self, Read, Write};
 
@@ -18,7 +18,7 @@ use crate::offline::{
 };
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 use rule_rows::{build_non_resource_rows, build_resource_rows, retain_rules_for_resource};
-use verify_rules::verify_rules;
+use verify_rules_with_cluster::verify_rules_with_cluster;
 
 /// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
@@ -126,7 +126,7 @@ pub(crate) fn run(
         OutputFormat::Yaml => write_yaml(out, &rules_review_status_json(&rules)),
     };
     ignore_closed_pipe(written)?;
-    let disagreements = verify_rules(&rules, &authorizer, &user, namespace);
+    let disagreements = verify_rules_with_cluster(&rules, &authorizer, &user, namespace);
     let exit = if authorizer.is_policy_partial() { Exit::Undecided } else { Exit::Clean };
     write_cluster_disagreements(err, &disagreements, exit)
 }
@@ -150,7 +150,8 @@ fn load_rules_request(
         return Err(LoadFailure::Usage(vec![message]));
     }
     let namespace = args.namespace.as_deref();
-    let node_objects = NodeObjectsNeed::needed_for_user(args.subject_flags.user.as_deref());
+    let node_objects =
+        NodeObjectsNeed::node_objects_needed_for_user(args.subject_flags.user.as_deref());
     let authorizer = args.listing_flags.load_authorizer(namespace, stdin, node_objects)?;
     let mut resolver = NameResolver::new(&authorizer, args.listing_flags.resource_name_flags);
     let user = resolver.resolve_user(&args.subject_flags);
@@ -192,7 +193,7 @@ fn write_wide_rule_tables(
         for row in &resources {
             let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
             let plural = row.resource.split('/').next().unwrap_or_default();
-            let (kind, scope) = names.kind_and_scope_of(&row.api_group, plural).unzip();
+            let (kind, scope) = names.kind_and_scope_of_resource(&row.api_group, plural).unzip();
             let is_namespaced = match scope {
                 Some(Scope::Namespaced) => "true",
                 Some(Scope::Cluster) => "false",

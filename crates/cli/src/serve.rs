@@ -9,9 +9,9 @@ mod admission_plugin_flags;
 mod audit_flags;
 mod audit_setup;
 mod authentication_setup;
+mod authorization_log_observer;
 mod authorizer_setup;
 mod data_directory;
-mod logging_observer;
 mod open_store;
 mod parse_flag_values;
 mod return_freed_memory;
@@ -172,27 +172,27 @@ async fn start_and_serve(
     let store_kind = open_store::choose_store_kind(&args.store_flags)?;
     let has_embedded_store = store_kind == StoreKind::Embedded;
     let mut data_directory =
-        DataDirectory::acquire_lock(&args.store_flags.data_dir, has_embedded_store)?;
+        DataDirectory::lock_data_directory(&args.store_flags.data_dir, has_embedded_store)?;
 
     let pki_options = serving_certificates::build_pki_options(args, &reachable);
     let pki = https_server::prepare_pki_files(&pki_options)?;
     let address = SocketAddr::new(args.listen_flags.bind_address, args.listen_flags.secure_port);
     let listener = serving_certificates::bind_listener(address, &pki, log)?;
     // With port 0 the operating system has picked a port.
-    let address = listener.address();
+    let address = listener.bound_address();
     let advertised_address = SocketAddr::new(reachable.advertised_address, address.port());
 
     if let Some(file) = &args.audit_flags.audit_log_path {
-        data_directory.remove_file_on_failed_start(file);
+        data_directory.register_file_to_remove_on_failure(file);
     }
     let sharing = match store_kind {
         StoreKind::Etcd => StoreSharing::Shared,
         StoreKind::Embedded => StoreSharing::Exclusive,
     };
     let admission = AdmissionOptions {
-        plugins: admission_plugins,
-        connect_timeout: args.webhook_connection_flags.webhook_connect_timeout,
-        hook_addresses: args
+        admission_plugins,
+        hook_connect_timeout: args.webhook_connection_flags.webhook_connect_timeout,
+        hook_address_policy: args
             .webhook_connection_flags
             .webhook_address_policy(args.listen_flags.bind_address),
         ..args.admission_flags.to_admission_options(sharing, hook_credentials)
@@ -213,11 +213,11 @@ async fn start_and_serve(
         }
     };
 
-    let mut signals = StopSignals::register_handlers()?;
+    let mut signals = StopSignals::register_signal_handlers()?;
     let server = Server::start(store, listener, options).await?;
     let authorizer_names = authorizers.describe_authorizers();
     authorizers.start_reloading(server.authorizer_replacer(), log);
-    let kubeconfig = https_server::write_kubeconfig(&pki, advertised_address)?;
+    let kubeconfig = https_server::write_admin_kubeconfig(&pki, advertised_address)?;
     data_directory.keep_created_files();
     tokio::spawn(serving_certificates::renew_certificates_forever(
         pki_options,
@@ -231,14 +231,14 @@ async fn start_and_serve(
         admin_kubeconfig: kubeconfig.as_deref(),
         startup_duration: started_at.elapsed(),
     };
-    message.write_message(out)?;
+    message.write_start_message(out)?;
 
     signals.wait_for_signal().await;
     log.notice("stopping; a second signal ends the server at once", &[]);
     let plan = DrainPlan {
         unready_delay: args.request_flags.shutdown_delay_duration,
         watch_termination_period: args.request_flags.shutdown_watch_termination_grace_period,
-        request_timeout: args.request_flags.request_timeout,
+        request_drain_timeout: args.request_flags.request_timeout,
     };
     tokio::select! {
         drained = server.stop(plan) => {
@@ -262,26 +262,26 @@ fn build_server_options(
         api_settings: ApiSettings {
             event_ttl: args.request_flags.event_ttl,
             has_garbage_collector: args.request_flags.enable_garbage_collector,
-            delete_workers: args.request_flags.delete_collection_workers,
+            delete_collection_workers: args.request_flags.delete_collection_workers,
             service_ip_range: args.listen_flags.service_cluster_ip_range,
-            has_graceful_pods: args.request_flags.pod_graceful_deletion,
-            refuses_unenforced: args.request_flags.refuse_unenforced_objects,
+            has_pod_grace_periods: args.request_flags.pod_graceful_deletion,
+            refuses_unenforced_features: args.request_flags.refuse_unenforced_objects,
             request_timeout: args.request_flags.request_timeout,
             write_timeout: args.admission_flags.write_timeout_ceiling,
             watch_duration_min: Duration::from_secs(args.request_flags.min_request_timeout.max(1)),
             bookmark_interval: BOOKMARK_INTERVAL,
-            reported_version: args.listen_flags.report_version.clone(),
+            reported_kubernetes_version: args.listen_flags.report_version.clone(),
             advertised_address: advertised_address.to_string(),
         },
-        prefix: args.store_flags.etcd_prefix.clone(),
+        store_key_prefix: args.store_flags.etcd_prefix.clone(),
         authorizer_slots: Arc::clone(&authorizers.generation.authorizer_slots),
-        authorization_status: authorizers.reload_status_reader(),
-        service_directory: Arc::clone(&authorizers.service_directory),
+        authorization_status_json: authorizers.reload_status_reader(),
+        service_directory: Arc::clone(&authorizers.service_endpoint_directory),
         metrics_registry: authorizers.metrics_registry.clone(),
         authorization_metrics: Arc::clone(&authorizers.authorization_metrics),
-        admission,
-        node_policy: initial_node_authorizer_snapshot()?,
-        authentication: authentication_setup::build_authentication_options(
+        admission_options: admission,
+        node_authorizer_policy: initial_node_authorizer_snapshot()?,
+        authentication_options: authentication_setup::build_authentication_options(
             &args.authentication_flags,
             authorizers.disables_anonymous_auth(),
             pki,

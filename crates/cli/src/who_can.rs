@@ -3,15 +3,15 @@
 use std::io::{self, Read, Write};
 
 use api_resources::VerbTarget;
-use authz::{Attributes, Namespace, Recorder, Resource, Subjects, Target, User, Verb};
+use authz::{Attributes, Namespace, Resource, Subjects, Target, TraceRecorder, User, Verb};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
     LoadFailure, NameResolver, NodeObjectsNeed, OfflineAuthorizer, PolicyListingFlags,
-    TargetArgument, TextTable, listed_group_member, listed_user, print_remarks,
-    replace_control_characters, write_yaml,
+    TargetArgument, TextTable, print_remarks, replace_control_characters, user_for_listed_group,
+    user_for_listed_name, write_yaml,
 };
 use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
@@ -102,7 +102,7 @@ pub(crate) fn run(
     if authorizer.is_policy_partial() {
         subjects.is_incomplete = true;
         subjects
-            .listing_notes
+            .subject_listing_notes
             .push("a part of the policy of the cluster cannot be read".to_owned());
     }
     let written = match args.output {
@@ -111,8 +111,10 @@ pub(crate) fn run(
             write_wide_subject_table(out, err, &subjects, &authorizer, &attributes)
         }
         OutputFormat::Name => write_subject_names(out, err, &subjects),
-        OutputFormat::Json => write_pretty_json(out, &access_review_status_json(&subjects)),
-        OutputFormat::Yaml => write_yaml(out, &access_review_status_json(&subjects)),
+        OutputFormat::Json => {
+            write_pretty_json(out, &resource_access_review_status_json(&subjects))
+        }
+        OutputFormat::Yaml => write_yaml(out, &resource_access_review_status_json(&subjects)),
     };
     ignore_closed_pipe(written)?;
     let n_disagreements = verify_subjects_with_cluster(err, &subjects, &authorizer, &attributes)?;
@@ -160,7 +162,9 @@ fn load_who_can_request(
     }
     let node_objects = match &args.request_target {
         TargetArgument::Path(_) => NodeObjectsNeed::Skip,
-        TargetArgument::Resource(resource) => NodeObjectsNeed::needed_for_resource(&resource.name),
+        TargetArgument::Resource(resource) => {
+            NodeObjectsNeed::node_objects_needed_for_resource(&resource.name)
+        }
     };
     let authorizer = args.listing_flags.load_authorizer(namespace, stdin, node_objects)?;
     let mut resolver = NameResolver::new(&authorizer, args.listing_flags.resource_name_flags);
@@ -216,8 +220,8 @@ impl ListedSubject<'_> {
     /// A user with this name, or a member of this group.
     fn to_user(&self) -> User {
         match self.kind {
-            "Group" => listed_group_member(self.user_name),
-            _ => listed_user(self.user_name),
+            "Group" => user_for_listed_group(self.user_name),
+            _ => user_for_listed_name(self.user_name),
         }
     }
 }
@@ -264,7 +268,7 @@ fn write_wide_subject_table(
     for subject in list_subjects(subjects) {
         let user = subject.to_user();
         let attributes = Attributes { user: Some(&user), ..*attributes };
-        let decision = authorizer.authorize(&attributes, Recorder::disabled_recorder());
+        let decision = authorizer.authorize(&attributes, TraceRecorder::disabled_recorder());
         let reason = decision.decision.reason.to_string();
         let decided_by = decision.deciding_authorizer_name.unwrap_or_default();
         table.push([subject.kind, &subject.display_name, decided_by, &reason]);
@@ -287,16 +291,16 @@ fn write_subject_names(
 
 fn write_subject_notes(err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
     subjects
-        .listing_notes
+        .subject_listing_notes
         .iter()
         .try_for_each(|note| writeln!(err, "note: {}", replace_control_characters(note)))
 }
 
 /// Formats the subjects as the status of a ResourceAccessReview.
-fn access_review_status_json(subjects: &Subjects) -> Value {
+fn resource_access_review_status_json(subjects: &Subjects) -> Value {
     let mut access_review_status = json!({ "users": subjects.users, "groups": subjects.groups });
-    if !subjects.listing_notes.is_empty() {
-        access_review_status["evaluationError"] = subjects.listing_notes.join("; ").into();
+    if !subjects.subject_listing_notes.is_empty() {
+        access_review_status["evaluationError"] = subjects.subject_listing_notes.join("; ").into();
     }
     access_review_status
 }
@@ -311,7 +315,7 @@ mod tests {
         let subjects = Subjects {
             users: users.map(str::to_owned).into(),
             groups: ["g".to_owned()].into(),
-            listing_notes: vec!["a".to_owned(), "b".to_owned()],
+            subject_listing_notes: vec!["a".to_owned(), "b".to_owned()],
             ..Subjects::default()
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -332,7 +336,7 @@ mod tests {
             "user/system:serviceaccount:odd\nuser/zoe\nserviceaccount/ns/ci\ngroup/g\n"
         );
         assert_eq!(
-            access_review_status_json(&subjects).to_string(),
+            resource_access_review_status_json(&subjects).to_string(),
             r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#
         );
     }

@@ -32,12 +32,12 @@ pub type ClusterFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct ClusterClient {
     target: Target,
     credential_program: Option<(ExecSettings, ExecClusterInfo)>,
-    session: Mutex<Option<Session>>,
+    authenticated_client: Mutex<Option<AuthenticatedClient>>,
 }
 
 /// A client with the credentials that it was made with.
 #[derive(Debug, Clone)]
-struct Session {
+struct AuthenticatedClient {
     client: Arc<Client>,
     credential: Option<ExecCredential>,
 }
@@ -47,13 +47,17 @@ impl ClusterClient {
     #[must_use]
     pub fn new(connection: ClusterConnection) -> Self {
         let ClusterConnection {
-            service_connection: connection,
+            server_connection: connection,
             exec_settings: exec,
             exec_cluster_info: exec_cluster,
             namespace: _,
         } = connection;
         let credential_program = exec.map(|exec| (exec, exec_cluster));
-        Self { target: connection.client_target, credential_program, session: Mutex::new(None) }
+        Self {
+            target: connection.client_target,
+            credential_program,
+            authenticated_client: Mutex::new(None),
+        }
     }
 
     /// Reads a path as JSON.
@@ -68,7 +72,7 @@ impl ClusterClient {
     ) -> ClusterFuture<'a, Result<Value, ClusterError>> {
         Box::pin(async move {
             let request = PathRequest { accept_header: accept, ..PathRequest::get(path) };
-            let reply = self.exchange(request).await?;
+            let reply = self.send_with_credential_retry(request).await?;
             parse_json(&reply, path)
         })
     }
@@ -84,7 +88,7 @@ impl ClusterClient {
         body: Bytes,
     ) -> ClusterFuture<'a, Result<Value, ClusterError>> {
         Box::pin(async move {
-            let reply = self.exchange(PathRequest::post(path, body)).await?;
+            let reply = self.send_with_credential_retry(PathRequest::post(path, body)).await?;
             parse_json(&reply, path)
         })
     }
@@ -99,7 +103,7 @@ impl ClusterClient {
         path: &'a str,
     ) -> ClusterFuture<'a, Result<ReplyStream, ClusterError>> {
         Box::pin(async move {
-            let session = self.session_with_valid_credentials(None).await?;
+            let session = self.client_with_valid_credentials(None).await?;
             let stream = session.client.open_stream(PathRequest::get(path), REQUEST_TIMEOUT).await;
             let stream = stream.map_err(ClusterError::NoResponse)?;
             let reply = Reply {
@@ -113,12 +117,15 @@ impl ClusterClient {
     }
 
     /// Sends a request. If the server does not accept the credentials of a program, the program runs once more.
-    async fn exchange(&self, request: PathRequest<'_>) -> Result<Reply, ClusterError> {
-        let session = self.session_with_valid_credentials(None).await?;
+    async fn send_with_credential_retry(
+        &self,
+        request: PathRequest<'_>,
+    ) -> Result<Reply, ClusterError> {
+        let session = self.client_with_valid_credentials(None).await?;
         let reply = send(&session, request.clone()).await?;
         match ClusterError::check_reply_status(&reply) {
             Err(ClusterError::Unauthorized { .. }) if session.credential.is_some() => {
-                let renewed = self.session_with_valid_credentials(Some(&session)).await?;
+                let renewed = self.client_with_valid_credentials(Some(&session)).await?;
                 let reply = send(&renewed, request).await?;
                 ClusterError::check_reply_status(&reply)?;
                 Ok(reply)
@@ -128,11 +135,11 @@ impl ClusterClient {
     }
 
     /// Returns the session, and makes a new one if there is none, if its credentials have expired, or if it is `rejected`.
-    async fn session_with_valid_credentials(
+    async fn client_with_valid_credentials(
         &self,
-        rejected: Option<&Session>,
-    ) -> Result<Session, ClusterError> {
-        let mut current = self.session.lock().await;
+        rejected: Option<&AuthenticatedClient>,
+    ) -> Result<AuthenticatedClient, ClusterError> {
+        let mut current = self.authenticated_client.lock().await;
         if let Some(session) = &*current {
             let is_rejected =
                 rejected.is_some_and(|rejected| Arc::ptr_eq(&rejected.client, &session.client));
@@ -142,12 +149,12 @@ impl ClusterClient {
                 return Ok(session.clone());
             }
         }
-        let session = self.make_session().await?;
+        let session = self.make_authenticated_client().await?;
         *current = Some(session.clone());
         Ok(session)
     }
 
-    async fn make_session(&self) -> Result<Session, ClusterError> {
+    async fn make_authenticated_client(&self) -> Result<AuthenticatedClient, ClusterError> {
         let mut target = self.target.clone();
         let credential = match &self.credential_program {
             None => None,
@@ -165,11 +172,14 @@ impl ClusterClient {
         };
         let limits = Limits { response_body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() };
         let client = Client::new(target, None, limits, Arc::new(NoCertificateObserver))?;
-        Ok(Session { client: Arc::new(client), credential })
+        Ok(AuthenticatedClient { client: Arc::new(client), credential })
     }
 }
 
-async fn send(session: &Session, request: PathRequest<'_>) -> Result<Reply, ClusterError> {
+async fn send(
+    session: &AuthenticatedClient,
+    request: PathRequest<'_>,
+) -> Result<Reply, ClusterError> {
     session.client.exchange(request, REQUEST_TIMEOUT).await.map_err(ClusterError::NoResponse)
 }
 

@@ -16,7 +16,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The reason why a program gives no output.
 #[derive(Debug, thiserror::Error)]
-pub enum ProgramError {
+pub enum CredentialProgramError {
     /// The program cannot be started.
     #[error("cannot start it: {0}")]
     Start(#[source] io::Error),
@@ -48,38 +48,42 @@ fn format_stderr_suffix(stderr: &str) -> String {
 /// # Errors
 ///
 /// The program cannot be started, fails, prints too much or takes too long.
-pub(crate) fn run_program(mut command: Command, limit: Duration) -> Result<Vec<u8>, ProgramError> {
+pub(crate) fn run_program(
+    mut command: Command,
+    limit: Duration,
+) -> Result<Vec<u8>, CredentialProgramError> {
     let deadline = Instant::now() + limit;
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(ProgramError::Start)?;
+        .map_err(CredentialProgramError::Start)?;
     // Both streams are read at the same time, because a program blocks when nobody reads what it prints.
     let stdout = child.stdout.take().map(|stream| read_in_thread(stream, OUTPUT_BYTES_MAX + 1));
     let stderr = child.stderr.take().map(|stream| read_in_thread(stream, 64 << 10));
     let status = loop {
-        match child.try_wait().map_err(ProgramError::Output)? {
+        match child.try_wait().map_err(CredentialProgramError::Output)? {
             Some(status) => break status,
             None if Instant::now() >= deadline => {
                 stop(&mut child);
-                return Err(ProgramError::Timeout(limit));
+                return Err(CredentialProgramError::Timeout(limit));
             }
             None => thread::sleep(POLL_INTERVAL),
         }
     };
     // A child of the program may still hold the pipes, so the threads are not joined without a limit.
-    let stdout = wait_for_output(stdout, deadline, limit)?.map_err(ProgramError::Output)?;
+    let stdout =
+        wait_for_output(stdout, deadline, limit)?.map_err(CredentialProgramError::Output)?;
     if !status.success() {
         let stderr = match wait_for_output(stderr, deadline, limit) {
             Ok(Ok(bytes)) => String::from_utf8_lossy(&bytes).trim().to_owned(),
             Ok(Err(_)) | Err(_) => String::new(),
         };
         let stderr = stderr.chars().take(ERROR_OUTPUT_CHARS_MAX).collect();
-        return Err(ProgramError::Failed { status, stderr });
+        return Err(CredentialProgramError::Failed { status, stderr });
     }
     if stdout.len() as u64 > OUTPUT_BYTES_MAX {
-        return Err(ProgramError::TooLong);
+        return Err(CredentialProgramError::TooLong);
     }
     Ok(stdout)
 }
@@ -101,11 +105,11 @@ fn wait_for_output(
     output: Option<OutputReaderThread>,
     deadline: Instant,
     limit: Duration,
-) -> Result<io::Result<Vec<u8>>, ProgramError> {
+) -> Result<io::Result<Vec<u8>>, CredentialProgramError> {
     let Some(output) = output else { return Ok(Ok(Vec::new())) };
     while !output.is_finished() {
         if Instant::now() >= deadline {
-            return Err(ProgramError::Timeout(limit));
+            return Err(CredentialProgramError::Timeout(limit));
         }
         thread::sleep(POLL_INTERVAL);
     }

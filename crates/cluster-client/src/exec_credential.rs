@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kubeconfig::{ExecClusterInfo, ExecSettings};
 use serde_json::{Map, Value, json};
 
-use crate::credential_program::{ProgramError, run_program};
+use crate::credential_program::{CredentialProgramError, run_program};
 
 /// The time that a credential program has. One that asks a person to log in takes longer than others.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub enum CredentialError {
         /// The program of the kubeconfig.
         command: String,
         /// The reason of the failure.
-        error: ProgramError,
+        error: CredentialProgramError,
         /// The text of the kubeconfig that tells how to install it.
         install_hint: String,
     },
@@ -172,8 +172,10 @@ fn parse_exec_credential(
         |name| text(status, name).map(|pem| PemLocation::Inline(Secret::new(pem.into_bytes())));
     let certificate = match (pem("clientCertificateData"), pem("clientKeyData")) {
         (Some(certificate), Some(key)) => {
-            let certificate = ClientCertificate { certificate, key };
-            certificate.check_usable().map_err(|_| missing("certificate with its key"))?;
+            let certificate = ClientCertificate { certificate_location: certificate, key };
+            certificate
+                .check_certificate_usable()
+                .map_err(|_| missing("certificate with its key"))?;
             Some(certificate)
         }
         (None, None) => None,

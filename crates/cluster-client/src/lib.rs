@@ -16,8 +16,10 @@ mod subject_access_review;
 
 pub use api_error::ClusterError;
 pub use client::{ClusterClient, ClusterFuture};
-pub use credential_program::ProgramError;
+pub use credential_program::CredentialProgramError;
 pub use discovery::{DiscoveredResource, Discovery};
 pub use exec_credential::CredentialError;
-pub use list_objects::{ListRevision, ListedObjects, ObjectConversionFn, ObjectList, list_objects};
+pub use list_objects::{
+    ListObjectsOutcome, ListRevision, ObjectConversionFn, ObjectList, list_objects,
+};
 pub use subject_access_review::{ReviewAnswer, post_subject_access_review};

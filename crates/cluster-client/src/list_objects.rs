@@ -31,7 +31,7 @@ pub struct ObjectList<T> {
 
 /// The objects of a resource, or the reason why there are none.
 #[derive(Debug)]
-pub enum ListedObjects<T> {
+pub enum ListObjectsOutcome<T> {
     /// The objects of all pages.
     Complete(ObjectList<T>),
     /// The server no longer has the exact revision; the caller begins all lists again.
@@ -56,13 +56,13 @@ pub async fn list_objects<T: Send>(
     revision: &ListRevision,
     convert: ObjectConversionFn<'_, T>,
     progress: &mut (dyn FnMut(usize) + Send),
-) -> Result<ListedObjects<T>, ClusterError> {
+) -> Result<ListObjectsOutcome<T>, ClusterError> {
     for _ in 0..=RESTARTS_MAX {
         match list_all_pages(client, path, revision, convert, progress).await {
-            Ok(list) => return Ok(ListedObjects::Complete(list)),
+            Ok(list) => return Ok(ListObjectsOutcome::Complete(list)),
             Err(ClusterError::Expired { .. }) => match revision {
                 ListRevision::Newest => {}
-                ListRevision::Exact(_) => return Ok(ListedObjects::RevisionGone),
+                ListRevision::Exact(_) => return Ok(ListObjectsOutcome::RevisionGone),
             },
             Err(error) => return Err(error),
         }

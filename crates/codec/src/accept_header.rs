@@ -18,7 +18,7 @@ impl<'h> AcceptClause<'h> {
     }
 
     /// The value of a parameter; the last one if there are several.
-    pub(crate) fn parameter_value(&self, name: &str) -> Option<&'h str> {
+    pub(crate) fn media_parameter_value(&self, name: &str) -> Option<&'h str> {
         self.media_parameters.iter().rev().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 
@@ -31,7 +31,7 @@ impl<'h> AcceptClause<'h> {
 /// Parses an `Accept` header, sorted by quality, then by specificity, then by position. Malformed
 /// clauses and those with quality 0 are left out.
 pub(crate) fn parse_accept_header(header: &str) -> Vec<AcceptClause<'_>> {
-    let mut clauses: Vec<_> = header.split(',').filter_map(parse_clause).collect();
+    let mut clauses: Vec<_> = header.split(',').filter_map(parse_accept_clause).collect();
     clauses.retain(|clause| clause.quality > 0.0);
     clauses.sort_by(|a, b| {
         let by_quality = b.quality.total_cmp(&a.quality);
@@ -40,7 +40,7 @@ pub(crate) fn parse_accept_header(header: &str) -> Vec<AcceptClause<'_>> {
     clauses
 }
 
-fn parse_clause(text: &str) -> Option<AcceptClause<'_>> {
+fn parse_accept_clause(text: &str) -> Option<AcceptClause<'_>> {
     let mut parts = text.split(';');
     let range = parts.next()?.trim();
     let (main, sub) = match range.split_once('/') {
@@ -89,9 +89,9 @@ mod tests {
     fn the_last_of_duplicate_parameters_counts() {
         let found = parse_accept_header("a/b; v=v1 ;as=Table;v=v2;odd");
         let found = found.first().unwrap();
-        assert_eq!(found.parameter_value("v"), Some("v2"));
-        assert_eq!(found.parameter_value("as"), Some("Table"));
-        assert_eq!(found.parameter_value("odd"), None);
+        assert_eq!(found.media_parameter_value("v"), Some("v2"));
+        assert_eq!(found.media_parameter_value("as"), Some("Table"));
+        assert_eq!(found.media_parameter_value("odd"), None);
     }
 
     #[test]

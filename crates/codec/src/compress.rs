@@ -55,7 +55,7 @@ impl GzipStream {
     ///
     /// # Errors
     /// Writing to memory does not fail; the signature follows the encoder.
-    pub fn finish(self) -> io::Result<Vec<u8>> {
+    pub fn finish_gzip_stream(self) -> io::Result<Vec<u8>> {
         self.0.finish()
     }
 }
@@ -89,7 +89,7 @@ mod tests {
         for part in text.chunks(10_000) {
             small.extend(stream.compress(part).unwrap());
         }
-        small.extend(stream.finish().unwrap());
+        small.extend(stream.finish_gzip_stream().unwrap());
         let mut back = Vec::new();
         flate2::read::GzDecoder::new(small.as_slice()).read_to_end(&mut back).unwrap();
         assert_eq!(back, text);

@@ -76,7 +76,7 @@ fn conform_members(
         let path = Path::Field(path, name);
         let Some(field) = message.field_by_name(name) else {
             // The path is not formatted if the finding would be dropped.
-            if !findings.is_full() {
+            if !findings.has_reached_findings_max() {
                 findings.push(StrictFinding::UnknownField(path.to_string()));
             }
             return false;
@@ -132,12 +132,16 @@ fn conform_value(
         }
         (ValueType::Int32 | ValueType::IntOrString, Value::Number(number)) => {
             let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-            if fits { Ok(()) } else { Err(wrong_type_error(value, type_name(value_type), path)) }
+            if fits {
+                Ok(())
+            } else {
+                Err(wrong_type_error(value, value_type_name(value_type), path))
+            }
         }
         (ValueType::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
         (ValueType::Bytes, Value::String(text)) => match is_base64(text) {
             true => Ok(()),
-            false => Err(wrong_type_error(value, type_name(value_type), path)),
+            false => Err(wrong_type_error(value, value_type_name(value_type), path)),
         },
         (ValueType::Time | ValueType::MicroTime, Value::String(text)) => {
             match normalize_time(text, value_type) {
@@ -145,7 +149,7 @@ fn conform_value(
                     *text = normal;
                     Ok(())
                 }
-                None => Err(wrong_type_error(value, type_name(value_type), path)),
+                None => Err(wrong_type_error(value, value_type_name(value_type), path)),
             }
         }
         (ValueType::Object(message), Value::Object(tree)) => {
@@ -164,7 +168,7 @@ fn conform_value(
             ValueType::WrappedTexts | ValueType::SchemaOr(SchemaAlternative::Texts),
             Value::Array(items),
         ) => conform_list(items, ValueType::Text, path, findings),
-        _ => Err(wrong_type_error(value, type_name(value_type), path)),
+        _ => Err(wrong_type_error(value, value_type_name(value_type), path)),
     }
 }
 
@@ -239,7 +243,7 @@ fn wrong_type_error(value: &Value, expected: &'static str, path: &Path<'_>) -> W
 }
 
 /// The type as errors about a value name it.
-fn type_name(value_type: ValueType) -> &'static str {
+fn value_type_name(value_type: ValueType) -> &'static str {
     match value_type {
         ValueType::Text => "string",
         ValueType::Bytes => "base64 string",

@@ -5,7 +5,7 @@ use crate::field_tables;
 
 /// The format of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyFormat {
+pub enum RequestBodyFormat {
     /// The media type `application/json`.
     Json,
     /// The media type `application/yaml`.
@@ -81,10 +81,10 @@ impl PatchType {
 pub fn request_body_format(
     content_type: Option<&str>,
     expected: &ExpectedKind<'_>,
-) -> Result<BodyFormat, UnsupportedMediaType> {
+) -> Result<RequestBodyFormat, UnsupportedMediaType> {
     let has_field_table = !expected.is_custom_resource
         && field_tables::has_field_table(expected.group, expected.version, expected.kind);
-    parse_body_format(content_type, has_field_table)
+    parse_request_body_format(content_type, has_field_table)
 }
 
 /// Determines the format of a body that holds options, such as that of a delete.
@@ -93,27 +93,27 @@ pub fn request_body_format(
 /// The media type is not supported.
 pub fn delete_options_format(
     content_type: Option<&str>,
-) -> Result<BodyFormat, UnsupportedMediaType> {
-    parse_body_format(content_type, true)
+) -> Result<RequestBodyFormat, UnsupportedMediaType> {
+    parse_request_body_format(content_type, true)
 }
 
-fn parse_body_format(
+fn parse_request_body_format(
     content_type: Option<&str>,
     reads_protobuf: bool,
-) -> Result<BodyFormat, UnsupportedMediaType> {
+) -> Result<RequestBodyFormat, UnsupportedMediaType> {
     let content_type = content_type.unwrap_or_default();
     let error = match reads_protobuf {
         true => UnsupportedMediaType::WITH_PROTOBUF,
         false => UnsupportedMediaType::WITHOUT_PROTOBUF,
     };
-    if !has_valid_parameters(content_type) {
+    if !has_valid_media_parameters(content_type) {
         return Err(error);
     }
     match media_type_essence(content_type).as_str() {
-        "" if content_type.is_empty() => Ok(BodyFormat::Json),
-        JSON => Ok(BodyFormat::Json),
-        YAML => Ok(BodyFormat::Yaml),
-        PROTOBUF if reads_protobuf => Ok(BodyFormat::Protobuf),
+        "" if content_type.is_empty() => Ok(RequestBodyFormat::Json),
+        JSON => Ok(RequestBodyFormat::Json),
+        YAML => Ok(RequestBodyFormat::Yaml),
+        PROTOBUF if reads_protobuf => Ok(RequestBodyFormat::Protobuf),
         _ => Err(error),
     }
 }
@@ -149,7 +149,7 @@ pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), Unsu
 }
 
 /// Reports whether each parameter of a media type is a name and a value. A semicolon at the end is ignored.
-fn has_valid_parameters(content_type: &str) -> bool {
+fn has_valid_media_parameters(content_type: &str) -> bool {
     let Some((_, mut rest)) = content_type.split_once(';') else { return true };
     loop {
         rest = rest.trim_start();
@@ -211,11 +211,11 @@ mod tests {
         for json in
             [None, Some(""), Some("application/json; charset=utf-8"), Some("Application/JSON")]
         {
-            assert_eq!(format(json, &WIDGET), Ok(BodyFormat::Json));
+            assert_eq!(format(json, &WIDGET), Ok(RequestBodyFormat::Json));
         }
-        assert_eq!(format(Some(YAML), &CONFIG_MAP), Ok(BodyFormat::Yaml));
-        assert_eq!(format(Some(PROTOBUF), &CONFIG_MAP), Ok(BodyFormat::Protobuf));
-        assert_eq!(format(Some(PROTOBUF), &POD), Ok(BodyFormat::Protobuf));
+        assert_eq!(format(Some(YAML), &CONFIG_MAP), Ok(RequestBodyFormat::Yaml));
+        assert_eq!(format(Some(PROTOBUF), &CONFIG_MAP), Ok(RequestBodyFormat::Protobuf));
+        assert_eq!(format(Some(PROTOBUF), &POD), Ok(RequestBodyFormat::Protobuf));
         assert_eq!(format(Some(PROTOBUF), &WIDGET), without_protobuf);
         assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), with_protobuf);
         assert_eq!(format(Some("text/plain"), &CONFIG_MAP), with_protobuf);
@@ -223,12 +223,12 @@ mod tests {
         for json in
             ["application/json;", "application/json; a=b", "application/json;a=\"b;c\" ; d = e"]
         {
-            assert_eq!(format(Some(json), &CONFIG_MAP), Ok(BodyFormat::Json), "{json}");
+            assert_eq!(format(Some(json), &CONFIG_MAP), Ok(RequestBodyFormat::Json), "{json}");
         }
         for other in ["application/json;x", "application/json;=x", "application/json;a=\"b"] {
             assert_eq!(format(Some(other), &CONFIG_MAP), with_protobuf, "{other}");
         }
-        assert_eq!(delete_options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
+        assert_eq!(delete_options_format(Some(PROTOBUF)), Ok(RequestBodyFormat::Protobuf));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::conform_to_kind::WrongTypeError;
-use crate::content_type::{BodyFormat, UnsupportedMediaType};
+use crate::content_type::{RequestBodyFormat, UnsupportedMediaType};
 use crate::field_types::Message;
 use crate::protobuf::{ProtobufEnvelope, ProtobufError};
 use crate::strict_finding::{StrictFinding, StrictFindings};
@@ -131,10 +131,10 @@ impl ExpectedKind<'_> {
 /// One of these checks fails.
 pub fn decode_object(
     bytes: &[u8],
-    format: BodyFormat,
+    format: RequestBodyFormat,
     expected: &ExpectedKind<'_>,
 ) -> Result<DecodedObject, DecodeError> {
-    if format == BodyFormat::Protobuf {
+    if format == RequestBodyFormat::Protobuf {
         return decode_protobuf(bytes, expected);
     }
     let (mut tree, duplicates) = parse_body(bytes, format, expected.kind)?;
@@ -184,12 +184,14 @@ pub fn conform_object(
 ///
 /// # Errors
 /// The bytes do not have the declared format, or are not `DeleteOptions`.
-pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, DecodeError> {
+pub fn decode_delete_options(bytes: &[u8], format: RequestBodyFormat) -> Result<Tree, DecodeError> {
     const KIND: &str = "DeleteOptions";
     let protobuf_error = |why| protobuf_error(KIND, why, bytes);
     let (mut tree, envelope) = match format {
-        BodyFormat::Json | BodyFormat::Yaml => (parse_body(bytes, format, KIND)?.0, None),
-        BodyFormat::Protobuf => {
+        RequestBodyFormat::Json | RequestBodyFormat::Yaml => {
+            (parse_body(bytes, format, KIND)?.0, None)
+        }
+        RequestBodyFormat::Protobuf => {
             let mut envelope = ProtobufEnvelope::read(bytes).map_err(protobuf_error)?;
             (std::mem::take(&mut envelope.type_meta), Some(envelope))
         }
@@ -215,11 +217,11 @@ pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, D
 
 fn parse_body(
     bytes: &[u8],
-    format: BodyFormat,
+    format: RequestBodyFormat,
     kind: &str,
 ) -> Result<(Tree, Vec<StrictFinding>), DecodeError> {
     let (value, findings) = match format {
-        BodyFormat::Yaml => {
+        RequestBodyFormat::Yaml => {
             let read = document::yaml_to_json(bytes).map_err(|why| {
                 unrecognized_error(kind, &format!("error converting YAML to JSON: {why}"), bytes)
             })?;
@@ -227,7 +229,7 @@ fn parse_body(
                 read.duplicate_keys.into_iter().map(StrictFinding::DuplicateField).collect();
             (read.value, findings)
         }
-        BodyFormat::Json | BodyFormat::Protobuf => {
+        RequestBodyFormat::Json | RequestBodyFormat::Protobuf => {
             let read = json_parser::parse_json(bytes)
                 .map_err(|why| not_json_error(kind, &why.to_string(), bytes))?;
             (read.value, read.duplicate_fields)

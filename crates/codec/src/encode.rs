@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::json_parser::{NESTING_MAX, parse_json_with_nesting_limit};
-use crate::response_format::{Format, ResponseEncoding};
+use crate::response_format::{ResponseBodyFormat, ResponseEncoding};
 use crate::yaml_writer;
 
 /// The deepest nesting of a response: that of the deepest object, plus the levels that lists, tables and events
@@ -14,7 +14,7 @@ pub(crate) const RESPONSE_NESTING_MAX: usize = NESTING_MAX + 8;
 
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventType {
+pub enum WatchEventType {
     /// An object was added.
     Added,
     /// An object was changed.
@@ -27,7 +27,7 @@ pub enum EventType {
     Error,
 }
 
-impl EventType {
+impl WatchEventType {
     /// The name in the JSON of an event.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -43,7 +43,7 @@ impl EventType {
 
 /// Encodes an object as a response body.
 #[must_use]
-pub fn encode_tree(tree: &Tree, answer: &ResponseEncoding) -> Vec<u8> {
+pub fn encode_object(tree: &Tree, answer: &ResponseEncoding) -> Vec<u8> {
     encode_value(tree, answer)
 }
 
@@ -58,7 +58,7 @@ pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
 /// INVARIANT: `json` was written by this server. Other bytes stay as they are.
 #[must_use]
 pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
-    if (answer.body_format == Format::Yaml || answer.is_pretty)
+    if (answer.response_body_format == ResponseBodyFormat::Yaml || answer.is_pretty)
         && let Ok(tree) = parse_json_with_nesting_limit(&json, RESPONSE_NESTING_MAX)
     {
         return encode_value(&tree.value, answer);
@@ -68,23 +68,23 @@ pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
 }
 
 /// Writes an event up to its object, which the caller appends.
-pub fn write_event_start(event: EventType, out: &mut Vec<u8>) {
+pub fn write_watch_event_start(event: WatchEventType, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(event.name().as_bytes());
     out.extend_from_slice(b"\",\"object\":");
 }
 
 /// Ends an event after its object.
-pub fn write_event_end(out: &mut Vec<u8>) {
+pub fn write_watch_event_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
 }
 
 fn encode_value<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
     let mut out = Vec::new();
-    match answer.body_format {
-        Format::Json if answer.is_pretty => write_pretty_json(&mut out, value),
-        Format::Json => write_json(&mut out, value),
-        Format::Yaml => {
+    match answer.response_body_format {
+        ResponseBodyFormat::Json if answer.is_pretty => write_pretty_json(&mut out, value),
+        ResponseBodyFormat::Json => write_json(&mut out, value),
+        ResponseBodyFormat::Yaml => {
             let mut json = Vec::new();
             write_json(&mut json, value);
             let tree = parse_json_with_nesting_limit(&json, RESPONSE_NESTING_MAX);
@@ -113,10 +113,14 @@ mod tests {
 
     use super::*;
 
-    const COMPACT: ResponseEncoding =
-        ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
+    const COMPACT: ResponseEncoding = ResponseEncoding {
+        response_body_format: ResponseBodyFormat::Json,
+        is_pretty: false,
+        object_transform: None,
+    };
     const PRETTY: ResponseEncoding = ResponseEncoding { is_pretty: true, ..COMPACT };
-    const YAML: ResponseEncoding = ResponseEncoding { body_format: Format::Yaml, ..COMPACT };
+    const YAML: ResponseEncoding =
+        ResponseEncoding { response_body_format: ResponseBodyFormat::Yaml, ..COMPACT };
 
     fn text(bytes: Vec<u8>) -> String {
         String::from_utf8(bytes).unwrap()
@@ -127,18 +131,18 @@ mod tests {
         let tree = json!({"kind": "K", "items": [], "spec": {"a": [1]}});
         let tree = tree.as_object().unwrap();
         assert_eq!(
-            text(encode_tree(tree, &COMPACT)),
+            text(encode_object(tree, &COMPACT)),
             "{\"kind\":\"K\",\"items\":[],\"spec\":{\"a\":[1]}}\n"
         );
         let pretty = "{\n  \"kind\": \"K\",\n  \"items\": [],\n  \"spec\": {\n    \"a\": [\n      \
                       1\n    ]\n  }\n}\n";
-        assert_eq!(text(encode_tree(tree, &PRETTY)), pretty);
+        assert_eq!(text(encode_object(tree, &PRETTY)), pretty);
         let yaml = "items: []\nkind: K\nspec:\n  a:\n  - 1\n";
-        assert_eq!(text(encode_tree(tree, &YAML)), yaml);
+        assert_eq!(text(encode_object(tree, &YAML)), yaml);
         let compact = serde_json::to_vec(tree).unwrap();
         assert_eq!(
             text(reencode_json(compact.clone(), &COMPACT)),
-            text(encode_tree(tree, &COMPACT))
+            text(encode_object(tree, &COMPACT))
         );
         assert_eq!(text(reencode_json(compact.clone(), &PRETTY)), pretty);
         assert_eq!(text(reencode_json(compact, &YAML)), yaml);
@@ -166,9 +170,9 @@ mod tests {
     #[test]
     fn an_event_is_a_line() {
         let mut out = Vec::new();
-        write_event_start(EventType::Added, &mut out);
+        write_watch_event_start(WatchEventType::Added, &mut out);
         out.extend_from_slice(b"{}");
-        write_event_end(&mut out);
+        write_watch_event_end(&mut out);
         assert_eq!(text(out), "{\"type\":\"ADDED\",\"object\":{}}\n");
     }
 }

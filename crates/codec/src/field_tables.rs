@@ -131,7 +131,7 @@ impl FieldTables {
             || texts.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
         let mut tables = Self::default();
         for line in lines().filter(|line| !line.starts_with(' ')) {
-            tables.add_type(line)?;
+            tables.add_message_type(line)?;
         }
         let mut current = MessageId(u16::MAX);
         for line in lines() {
@@ -154,7 +154,7 @@ impl FieldTables {
         Ok(tables)
     }
 
-    fn add_type(&mut self, line: &'static str) -> Result<(), TableSyntaxError> {
+    fn add_message_type(&mut self, line: &'static str) -> Result<(), TableSyntaxError> {
         let (name, kinds) = line.split_once(" = ").unwrap_or((line, ""));
         let next = u16::try_from(self.messages.len()).map_err(|_| TableSyntaxError(line))?;
         let id = *self.message_ids_by_type.entry(name).or_insert(MessageId(next));

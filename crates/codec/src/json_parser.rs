@@ -137,7 +137,7 @@ impl JsonReader<'_> {
     /// the outermost value.
     fn add_complete_value(&mut self, mut value: Value) -> Result<Option<Value>, JsonError> {
         loop {
-            self.record_duplicate();
+            self.record_duplicate_field();
             let closing = match self.open_collections.last_mut() {
                 None => return Ok(Some(value)),
                 Some(OpenCollection::List(items)) => {
@@ -175,11 +175,11 @@ impl JsonReader<'_> {
     }
 
     /// Records the current member as a duplicate if it is already set.
-    fn record_duplicate(&mut self) {
+    fn record_duplicate_field(&mut self) {
         let Some(OpenCollection::Object { members, name }) = self.open_collections.last() else {
             return;
         };
-        if !members.contains_key(name) || self.duplicate_fields.is_full() {
+        if !members.contains_key(name) || self.duplicate_fields.has_reached_findings_max() {
             return;
         }
         let path = fmt::from_fn(|f| {

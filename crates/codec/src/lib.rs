@@ -18,12 +18,12 @@ mod field_tables;
 mod field_types;
 mod json_parser;
 mod list_writer;
+mod lists_and_tables;
 mod protobuf;
 mod response_format;
 mod stored_object;
 mod stored_object_check;
 mod strict_finding;
-mod table;
 #[cfg(test)]
 mod testing;
 mod value_path;
@@ -33,23 +33,27 @@ mod yaml_writer;
 pub use compress::{GZIP_BYTES_MIN, GzipStream, accepts_gzip, gzip};
 pub use conform_to_kind::WrongTypeError;
 pub use content_type::{
-    BodyFormat, PatchType, UnsupportedMediaType, check_content_encoding, delete_options_format,
-    patch_type_of_content_type, request_body_format,
+    PatchType, RequestBodyFormat, UnsupportedMediaType, check_content_encoding,
+    delete_options_format, patch_type_of_content_type, request_body_format,
 };
 pub use decode::{
     DecodeError, DecodedObject, ExpectedKind, conform_object, decode_delete_options, decode_object,
 };
 pub use decoded_size::estimate_decoded_bytes;
 pub use encode::{
-    EventType, encode_status, encode_tree, reencode_json, write_event_end, write_event_start,
+    WatchEventType, encode_object, encode_status, reencode_json, write_watch_event_end,
+    write_watch_event_start,
 };
 pub use field_tables::has_field_table;
 pub use json_parser::{JsonError, NESTING_MAX, ParsedJson, parse_json};
 pub use list_writer::ListWriter;
+pub use lists_and_tables::{
+    ListMetadata, TableColumn, TableRow, encode_table, to_partial_metadata, write_table_row,
+};
 pub use protobuf::JSON_BYTES_MAX;
 pub use response_format::{
-    DiscoveryFormat, DiscoveryVersion, EndpointKind, Format, FormatRequest, MetaVersion,
-    NegotiationError, ResponseEncoding, Transform, negotiate_discovery_format,
+    DiscoveryFormat, DiscoveryVersion, EndpointKind, FormatRequest, MetaVersion, NegotiationError,
+    ObjectTransform, ResponseBodyFormat, ResponseEncoding, negotiate_discovery_format,
     negotiate_response_format,
 };
 pub use stored_object::{
@@ -57,8 +61,5 @@ pub use stored_object::{
     encode_stored_object, splice_partial_metadata, splice_resource_version,
 };
 pub use stored_object_check::{check_stored_object, salvage_metadata};
-pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict_validation};
-pub use table::{
-    ListMetadata, TableColumn, TableRow, encode_table, to_partial_metadata, write_row,
-};
+pub use strict_finding::{StrictDecodingError, StrictFinding, check_no_strict_findings};
 pub use warning_header::warning_headers;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::encode::{RESPONSE_NESTING_MAX, write_pretty_json};
 use crate::json_parser::parse_json_with_nesting_limit;
-use crate::response_format::{Format, MetaVersion, ResponseEncoding};
-use crate::table::{ListMetadata, TableColumn, write_list_head, write_table_head};
+use crate::lists_and_tables::{ListMetadata, TableColumn, write_list_head, write_table_head};
+use crate::response_format::{MetaVersion, ResponseBodyFormat, ResponseEncoding};
 use crate::yaml_writer;
 
 /// The levels of indentation around an item of a pretty list.
@@ -178,10 +178,10 @@ impl ListWriter {
 
 impl ListLayout {
     fn of(encoding: &ResponseEncoding) -> Self {
-        match (encoding.body_format, encoding.is_pretty) {
-            (Format::Yaml, _) => Self::Yaml,
-            (Format::Json, true) => Self::PrettyJson,
-            (Format::Json, false) => Self::CompactJson,
+        match (encoding.response_body_format, encoding.is_pretty) {
+            (ResponseBodyFormat::Yaml, _) => Self::Yaml,
+            (ResponseBodyFormat::Json, true) => Self::PrettyJson,
+            (ResponseBodyFormat::Json, false) => Self::CompactJson,
         }
     }
 }
@@ -191,16 +191,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{TableRow, encode_table, reencode_json, write_row};
+    use crate::{TableRow, encode_table, reencode_json, write_table_row};
 
-    const COMPACT: ResponseEncoding =
-        ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
+    const COMPACT: ResponseEncoding = ResponseEncoding {
+        response_body_format: ResponseBodyFormat::Json,
+        is_pretty: false,
+        object_transform: None,
+    };
 
     fn encodings() -> [ResponseEncoding; 3] {
         [
             COMPACT,
             ResponseEncoding { is_pretty: true, ..COMPACT },
-            ResponseEncoding { body_format: Format::Yaml, ..COMPACT },
+            ResponseEncoding { response_body_format: ResponseBodyFormat::Yaml, ..COMPACT },
         ]
     }
 
@@ -264,9 +267,9 @@ mod tests {
         let columns = [TableColumn {
             name: "Name".into(),
             kind: "string".into(),
-            format: "name".into(),
+            column_format: "name".into(),
             description: "what \"it\" is called".into(),
-            priority: 0,
+            column_priority: 0,
         }];
         let rows = [
             TableRow {
@@ -287,7 +290,7 @@ mod tests {
                     .iter()
                     .map(|row| {
                         let mut out = Vec::new();
-                        write_row(row, &mut out);
+                        write_table_row(row, &mut out);
                         Some(out)
                     })
                     .collect();

@@ -32,16 +32,16 @@ pub enum EndpointKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseEncoding {
     /// The format of the body.
-    pub body_format: Format,
+    pub response_body_format: ResponseBodyFormat,
     /// Whether JSON is indented.
     pub is_pretty: bool,
     /// The requested transformation of objects, if any.
-    pub transform: Option<Transform>,
+    pub object_transform: Option<ObjectTransform>,
 }
 
 /// The format of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ResponseBodyFormat {
     /// The media type `application/json`.
     Json,
     /// The media type `application/yaml`.
@@ -50,7 +50,7 @@ pub enum Format {
 
 /// A reduced form of objects that a client may request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transform {
+pub enum ObjectTransform {
     /// A table with rows and columns, which kubectl prints.
     Table(MetaVersion),
     /// One object, reduced to its metadata.
@@ -91,7 +91,7 @@ pub enum DiscoveryVersion {
     V2Beta1,
 }
 
-impl Format {
+impl ResponseBodyFormat {
     /// The formats that can be written, in the order in which a wildcard selects them.
     const ALL: [Self; 2] = [Self::Json, Self::Yaml];
 
@@ -113,7 +113,7 @@ impl Format {
 }
 
 impl MetaVersion {
-    fn from_name(name: &str) -> Option<Self> {
+    fn from_version_name(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Self::V1),
             "v1beta1" => Some(Self::V1Beta1),
@@ -207,25 +207,29 @@ pub fn negotiate_response_format(
     let wants_indentation = format_request.wants_indentation();
     if format_request.accept_header.is_empty() {
         return Ok(ResponseEncoding {
-            body_format: Format::Json,
+            response_body_format: ResponseBodyFormat::Json,
             is_pretty: wants_indentation,
-            transform: None,
+            object_transform: None,
         });
     }
     // Most clients ask for this and nothing else.
-    if format_request.accept_header == Format::Json.media_type() {
+    if format_request.accept_header == ResponseBodyFormat::Json.media_type() {
         let pretty = wants_indentation;
         return Ok(ResponseEncoding {
-            body_format: Format::Json,
+            response_body_format: ResponseBodyFormat::Json,
             is_pretty: pretty,
-            transform: None,
+            object_transform: None,
         });
     }
     for clause in parse_accept_header(format_request.accept_header) {
         if let Some((format, transform)) = servable_format(&clause, endpoint) {
             check_transform_cardinality(transform, endpoint)?;
-            let pretty = wants_indentation || clause.parameter_value("pretty") == Some("1");
-            return Ok(ResponseEncoding { body_format: format, is_pretty: pretty, transform });
+            let pretty = wants_indentation || clause.media_parameter_value("pretty") == Some("1");
+            return Ok(ResponseEncoding {
+                response_body_format: format,
+                is_pretty: pretty,
+                object_transform: transform,
+            });
         }
     }
     let offered: &[&str] = match endpoint {
@@ -247,8 +251,8 @@ pub fn negotiate_discovery_format(
 ) -> Result<DiscoveryFormat, NegotiationError> {
     for clause in parse_accept_header(format_request.accept_header) {
         if let Some(version) = aggregated_discovery_version(&clause) {
-            let pretty =
-                format_request.wants_indentation() || clause.parameter_value("pretty") == Some("1");
+            let pretty = format_request.wants_indentation()
+                || clause.media_parameter_value("pretty") == Some("1");
             return Ok(DiscoveryFormat::Aggregated { version, pretty });
         }
         if servable_format(&clause, EndpointKind::Plain).is_some() {
@@ -262,21 +266,21 @@ pub fn negotiate_discovery_format(
 fn servable_format(
     clause: &AcceptClause<'_>,
     endpoint: EndpointKind,
-) -> Option<(Format, Option<Transform>)> {
-    let format = Format::ALL
+) -> Option<(ResponseBodyFormat, Option<ObjectTransform>)> {
+    let format = ResponseBodyFormat::ALL
         .into_iter()
         .find(|format| clause.accepts_media_type("application", format.media_subtype()))
-        .filter(|format| endpoint != EndpointKind::Watch || *format == Format::Json)?;
-    let is_known_stream = match clause.parameter_value("stream") {
+        .filter(|format| endpoint != EndpointKind::Watch || *format == ResponseBodyFormat::Json)?;
+    let is_known_stream = match clause.media_parameter_value("stream") {
         None | Some("") => true,
-        Some(stream) => stream == "watch" && format == Format::Json,
+        Some(stream) => stream == "watch" && format == ResponseBodyFormat::Json,
     };
     let has_server_version =
-        clause.parameter_value("sv").is_some_and(|version| !version.is_empty());
+        clause.media_parameter_value("sv").is_some_and(|version| !version.is_empty());
     if !is_known_stream || has_server_version {
         return None;
     }
-    let wanted = ["as", "g", "v"].map(|name| clause.parameter_value(name));
+    let wanted = ["as", "g", "v"].map(|name| clause.media_parameter_value(name));
     if wanted == [None, None, None] {
         return Some((format, None));
     }
@@ -284,11 +288,11 @@ fn servable_format(
     if group != "meta.k8s.io" || endpoint == EndpointKind::Plain {
         return None;
     }
-    let version = MetaVersion::from_name(version)?;
+    let version = MetaVersion::from_version_name(version)?;
     let transform = match kind {
-        "Table" => Transform::Table(version),
-        "PartialObjectMetadata" => Transform::PartialObjectMetadata(version),
-        "PartialObjectMetadataList" => Transform::PartialObjectMetadataList(version),
+        "Table" => ObjectTransform::Table(version),
+        "PartialObjectMetadata" => ObjectTransform::PartialObjectMetadata(version),
+        "PartialObjectMetadataList" => ObjectTransform::PartialObjectMetadataList(version),
         _ => return None,
     };
     Some((format, Some(transform)))
@@ -298,15 +302,15 @@ fn servable_format(
 /// refuses the transformation only if the object exists, so that a missing object is 404. The events of a
 /// watch hold one object each, whichever form the client names.
 fn check_transform_cardinality(
-    transform: Option<Transform>,
+    transform: Option<ObjectTransform>,
     endpoint: EndpointKind,
 ) -> Result<(), NegotiationError> {
     match (transform, endpoint) {
-        (Some(Transform::PartialObjectMetadata(_)), EndpointKind::List) => {
+        (Some(ObjectTransform::PartialObjectMetadata(_)), EndpointKind::List) => {
             Err(NegotiationError::TransformForObject)
         }
         (
-            Some(Transform::PartialObjectMetadataList(_)),
+            Some(ObjectTransform::PartialObjectMetadataList(_)),
             EndpointKind::Object | EndpointKind::Plain,
         ) => Err(NegotiationError::TransformForList),
         _ => Ok(()),
@@ -315,9 +319,9 @@ fn check_transform_cardinality(
 
 fn aggregated_discovery_version(clause: &AcceptClause<'_>) -> Option<DiscoveryVersion> {
     let is_asked = clause.accepts_media_type("application", "json")
-        && clause.parameter_value("as") == Some("APIGroupDiscoveryList")
-        && clause.parameter_value("g") == Some("apidiscovery.k8s.io");
-    match clause.parameter_value("v") {
+        && clause.media_parameter_value("as") == Some("APIGroupDiscoveryList")
+        && clause.media_parameter_value("g") == Some("apidiscovery.k8s.io");
+    match clause.media_parameter_value("v") {
         Some("v2") if is_asked => Some(DiscoveryVersion::V2),
         Some("v2beta1") if is_asked => Some(DiscoveryVersion::V2Beta1),
         _ => None,

@@ -93,7 +93,11 @@ pub fn splice_resource_version(
     type_meta: IncludeTypeMeta,
     out: &mut Vec<u8>,
 ) -> Result<(), MalformedStoredObject> {
-    StoredLayout::parse(stored)?.write_with_resource_version(resource_version, type_meta, out);
+    StoredObjectLayout::parse(stored)?.write_with_resource_version(
+        resource_version,
+        type_meta,
+        out,
+    );
     Ok(())
 }
 
@@ -123,10 +127,10 @@ impl ObjectSplicer {
         let known = stored.strip_prefix(self.last_object_start.as_slice());
         let layout = match (known, self.last_object_start.get(..self.type_meta_len)) {
             (Some(rest), Some(type_meta)) if self.type_meta_len > 0 => {
-                StoredLayout { type_meta, metadata_and_rest: rest }
+                StoredObjectLayout { type_meta, metadata_and_rest: rest }
             }
             _ => {
-                let layout = StoredLayout::parse(stored)?;
+                let layout = StoredObjectLayout::parse(stored)?;
                 let beginning_bytes = stored.len() - layout.metadata_and_rest.len();
                 self.last_object_start.clear();
                 self.last_object_start.extend(stored.iter().take(beginning_bytes));
@@ -150,10 +154,10 @@ pub fn splice_partial_metadata(
     version: MetaVersion,
     out: &mut Vec<u8>,
 ) -> Result<(), MalformedStoredObject> {
-    let layout = StoredLayout::parse(stored)?;
+    let layout = StoredObjectLayout::parse(stored)?;
     let metadata = layout
         .metadata_and_rest
-        .get(..object_length(layout.metadata_and_rest)?)
+        .get(..json_object_length(layout.metadata_and_rest)?)
         .ok_or(MalformedStoredObject)?;
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.extend_from_slice(version.api_version().as_bytes());
@@ -165,14 +169,14 @@ pub fn splice_partial_metadata(
 }
 
 /// The parts of a stored object. INVARIANT: `"metadata":{` is between them.
-pub(crate) struct StoredLayout<'s> {
+pub(crate) struct StoredObjectLayout<'s> {
     /// From the opening brace to the comma before `metadata`.
     type_meta: &'s [u8],
     /// From the first member of `metadata` to the end.
     pub(crate) metadata_and_rest: &'s [u8],
 }
 
-impl<'s> StoredLayout<'s> {
+impl<'s> StoredObjectLayout<'s> {
     pub(crate) fn parse(stored: &'s [u8]) -> Result<Self, MalformedStoredObject> {
         let rest = stored.strip_prefix(b"{\"apiVersion\":\"").ok_or(MalformedStoredObject)?;
         let rest = skip_string(rest)?.strip_prefix(b",\"kind\":\"").ok_or(MalformedStoredObject)?;
@@ -235,7 +239,7 @@ pub(crate) fn skip_string(mut rest: &[u8]) -> Result<&[u8], MalformedStoredObjec
 }
 
 /// The length, including the closing brace, of an object whose opening brace was consumed.
-pub(crate) fn object_length(bytes: &[u8]) -> Result<usize, MalformedStoredObject> {
+pub(crate) fn json_object_length(bytes: &[u8]) -> Result<usize, MalformedStoredObject> {
     let mut depth = 1_usize;
     let mut rest = bytes;
     while let [byte, after @ ..] = rest {

@@ -8,7 +8,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::json_parser::{NESTING_MAX, parse_json};
-use crate::stored_object::{MalformedStoredObject, StoredLayout, object_length, skip_string};
+use crate::stored_object::{
+    MalformedStoredObject, StoredObjectLayout, json_object_length, skip_string,
+};
 
 /// Checks that stored bytes have the layout that splicing a version needs, are JSON, and are not nested
 /// more deeply than [`decode_stored_object`](crate::decode_stored_object) reads. It reads the bytes without making a tree.
@@ -16,7 +18,7 @@ use crate::stored_object::{MalformedStoredObject, StoredLayout, object_length, s
 /// # Errors
 /// The bytes cannot be sent as they are.
 pub fn check_stored_object(stored: &[u8]) -> Result<(), MalformedStoredObject> {
-    StoredLayout::parse(stored)?;
+    StoredObjectLayout::parse(stored)?;
     // `IgnoredAny` checks neither UTF-8 nor the nesting.
     std::str::from_utf8(stored).map_err(|_| MalformedStoredObject)?;
     serde_json::from_slice::<IgnoredAny>(stored).map_err(|_| MalformedStoredObject)?;
@@ -51,8 +53,8 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedStoredObject> {
 /// Returns the metadata of an object that cannot be decoded, if the metadata itself is readable.
 #[must_use]
 pub fn salvage_metadata(stored: &[u8]) -> Option<Tree> {
-    let rest = StoredLayout::parse(stored).ok()?.metadata_and_rest;
-    let members = rest.get(..object_length(rest).ok()?)?;
+    let rest = StoredObjectLayout::parse(stored).ok()?.metadata_and_rest;
+    let members = rest.get(..json_object_length(rest).ok()?)?;
     let metadata = parse_json(&[b"{", members].concat()).ok()?.value;
     match metadata {
         Value::Object(tree) => Some(tree),

@@ -45,7 +45,7 @@ impl StrictFindings {
     }
 
     /// Reports whether the limit of findings is reached.
-    pub(crate) fn is_full(&self) -> bool {
+    pub(crate) fn has_reached_findings_max(&self) -> bool {
         self.findings.len() >= FINDINGS_MAX || self.n_path_bytes >= PATH_BYTES_MAX
     }
 
@@ -57,21 +57,21 @@ impl StrictFindings {
 /// An object has findings, and the client requested strict field validation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {findings}",
+    "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {findings_text}",
     go_compat::quote(version)
 )]
 pub struct StrictDecodingError {
     kind: String,
     version: String,
     /// All findings, joined by `, `.
-    findings: String,
+    findings_text: String,
 }
 
 /// Checks that a decoded object has no findings, as strict field validation requires.
 ///
 /// # Errors
 /// There are findings; the error lists all of them.
-pub fn check_strict_validation(
+pub fn check_no_strict_findings(
     kind: &str,
     version: &str,
     findings: &[StrictFinding],
@@ -83,7 +83,7 @@ pub fn check_strict_validation(
     Err(StrictDecodingError {
         kind: kind.to_owned(),
         version: version.to_owned(),
-        findings: findings.join(", "),
+        findings_text: findings.join(", "),
     })
 }
 
@@ -96,7 +96,7 @@ mod tests {
         let mut findings = StrictFindings::default();
         let path = "x".repeat(PATH_BYTES_MAX / 4);
         let n_written = (0..200_000).take_while(|_| {
-            let is_written = !findings.is_full();
+            let is_written = !findings.has_reached_findings_max();
             if is_written {
                 findings.push(StrictFinding::DuplicateField(path.clone()));
             }
@@ -113,11 +113,11 @@ mod tests {
             StrictFinding::DuplicateField("data.a".into()),
         ];
         assert_eq!(
-            check_strict_validation("ConfigMap", "v1", &findings).unwrap_err().to_string(),
+            check_no_strict_findings("ConfigMap", "v1", &findings).unwrap_err().to_string(),
             "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
              unknown field \"foo\", duplicate field \"data.a\""
         );
-        assert_eq!(check_strict_validation("ConfigMap", "v1", &[]), Ok(()));
+        assert_eq!(check_no_strict_findings("ConfigMap", "v1", &[]), Ok(()));
     }
 
     #[test]

@@ -99,16 +99,16 @@ impl ConcurrencyLimit {
         if n_of_user.saturating_add(n_permits) > self.permits_per_user_max {
             return Err(LimitReached::User { permits_max: self.permits_per_user_max });
         }
-        Ok(self.add_permits(&mut in_use, user, n_permits))
+        Ok(self.take_permits_unchecked(&mut in_use, user, n_permits))
     }
 
     /// Acquires permits even if none is free, for a request that must not be refused. They count against the limits
     /// of all other requests.
     pub fn acquire_permits_beyond_limit(self: &Arc<Self>, user: &str, n_permits: usize) -> Permit {
-        self.add_permits(&mut self.lock(), user, n_permits)
+        self.take_permits_unchecked(&mut self.lock(), user, n_permits)
     }
 
-    fn add_permits(
+    fn take_permits_unchecked(
         self: &Arc<Self>,
         in_use: &mut PermitsInUse,
         user: &str,
@@ -154,7 +154,7 @@ impl Permit {
         Ok(())
     }
 
-    /// Grows as [`Self::grow_to`] does, even if no permit is free, for a request that must not be refused.
+    /// Grows as [`Self::grow_permit_to`] does, even if no permit is free, for a request that must not be refused.
     pub fn grow_permit_beyond_limit(&mut self, n_permits: usize) {
         let missing = n_permits.saturating_sub(self.n_permits);
         let more = self.concurrency_limit.acquire_permits_beyond_limit(&self.user, missing);

@@ -20,8 +20,8 @@ use std::task::{Context, Poll, Waker};
 /// Its memory is bounded by the number of operations that wait, which the caller limits.
 #[derive(Debug)]
 pub struct FairCpuScheduler {
-    slots_max: usize,
-    slots_per_user_max: usize,
+    cpu_slots_max: usize,
+    cpu_slots_per_user_max: usize,
     scheduler_state: Mutex<SchedulerState>,
 }
 
@@ -37,12 +37,12 @@ struct SchedulerState {
 #[derive(Debug, Default)]
 struct UserOperations {
     n_running_operations: usize,
-    waiters: VecDeque<Arc<Waiter>>,
+    waiters: VecDeque<Arc<CpuSlotWaiter>>,
 }
 
 /// One operation that waits for a CPU slot.
 #[derive(Debug)]
-struct Waiter {
+struct CpuSlotWaiter {
     has_run_before: bool,
     waiter_state: Mutex<WaiterState>,
 }
@@ -53,7 +53,7 @@ struct WaiterState {
     waker: Option<Waker>,
 }
 
-impl Waiter {
+impl CpuSlotWaiter {
     fn lock(&self) -> MutexGuard<'_, WaiterState> {
         self.waiter_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,7 +74,7 @@ pub struct CpuSlotFuture {
     user: Arc<str>,
     has_run_before: bool,
     /// `None` before the first poll and after the slot was handed over.
-    waiter: Option<Arc<Waiter>>,
+    waiter: Option<Arc<CpuSlotWaiter>>,
 }
 
 impl FairCpuScheduler {
@@ -82,8 +82,8 @@ impl FairCpuScheduler {
     pub fn new(slots_max: usize) -> Self {
         let slots_max = slots_max.max(1);
         Self {
-            slots_max,
-            slots_per_user_max: slots_max.div_ceil(2),
+            cpu_slots_max: slots_max,
+            cpu_slots_per_user_max: slots_max.div_ceil(2),
             scheduler_state: Mutex::default(),
         }
     }
@@ -103,16 +103,20 @@ impl FairCpuScheduler {
     }
 
     /// Takes a slot if one is free; otherwise enqueues a waiter and returns it.
-    fn take_slot_or_enqueue(&self, user: &Arc<str>, has_run_before: bool) -> Option<Arc<Waiter>> {
+    fn take_slot_or_enqueue(
+        &self,
+        user: &Arc<str>,
+        has_run_before: bool,
+    ) -> Option<Arc<CpuSlotWaiter>> {
         let mut state = self.lock();
-        let is_free = state.n_running_operations < self.slots_max;
+        let is_free = state.n_running_operations < self.cpu_slots_max;
         let own = state.operations_by_user.entry(Arc::clone(user)).or_default();
-        if is_free && own.n_running_operations < self.slots_per_user_max {
+        if is_free && own.n_running_operations < self.cpu_slots_per_user_max {
             own.n_running_operations += 1;
             state.n_running_operations += 1;
             return None;
         }
-        let waiter = Arc::new(Waiter { has_run_before, waiter_state: Mutex::default() });
+        let waiter = Arc::new(CpuSlotWaiter { has_run_before, waiter_state: Mutex::default() });
         let idx = match has_run_before {
             true => own.waiters.iter().take_while(|other| other.has_run_before).count(),
             false => own.waiters.len(),
@@ -140,11 +144,11 @@ impl FairCpuScheduler {
     fn grant_free_slots(&self, state: &mut SchedulerState) -> Vec<Waker> {
         let mut wakers = Vec::new();
         let mut n_users = state.waiting_users.len();
-        while state.n_running_operations < self.slots_max && n_users > 0 {
+        while state.n_running_operations < self.cpu_slots_max && n_users > 0 {
             n_users -= 1;
             let Some(user) = state.waiting_users.pop_front() else { break };
             let Some(own) = state.operations_by_user.get_mut(&user) else { continue };
-            if own.n_running_operations < self.slots_per_user_max
+            if own.n_running_operations < self.cpu_slots_per_user_max
                 && let Some(waiter) = own.waiters.pop_front()
             {
                 own.n_running_operations += 1;
@@ -161,7 +165,7 @@ impl FairCpuScheduler {
     }
 
     /// Removes the waiter of an operation that was dropped. If the waiter already has a slot, releases it.
-    fn cancel_waiter(&self, user: &Arc<str>, waiter: &Arc<Waiter>) {
+    fn cancel_waiter(&self, user: &Arc<str>, waiter: &Arc<CpuSlotWaiter>) {
         let mut state = self.lock();
         if waiter.lock().has_cpu_slot {
             drop(state);
@@ -234,7 +238,7 @@ impl CpuSlot {
         let state = self.scheduler.lock();
         state.waiting_users.iter().filter(|user| **user != self.user).any(|user| {
             let own = state.operations_by_user.get(user);
-            own.is_some_and(|own| own.n_running_operations < self.scheduler.slots_per_user_max)
+            own.is_some_and(|own| own.n_running_operations < self.scheduler.cpu_slots_per_user_max)
         })
     }
 }

@@ -2,14 +2,19 @@
 //! authorization webhooks, which may be services of the same cluster.
 
 mod api_version;
-mod hook_url;
-mod load_hooks;
+mod authorization_hook_url;
+mod load_authorization_hooks;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod unvalidated_config;
-mod validate;
+mod validate_authorization_hooks;
 
-pub use load_hooks::{LoadError, LoadedHooks, is_hook_configuration, load_hooks};
+pub use load_authorization_hooks::{
+    LoadError, LoadedAuthorizationHooks, is_authorization_hook_configuration,
+    load_authorization_hooks,
+};
 pub(crate) use schema::{GROUP, HOOK_CONFIGURATION, KIND};
-pub use validate::{AuthorizationHook, ClientCertificate, Endpoint, HOOKS_MAX};
+pub use validate_authorization_hooks::{
+    AuthorizationHook, AuthorizationHookEndpoint, ClientCertificateFiles, HOOKS_MAX,
+};

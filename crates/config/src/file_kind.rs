@@ -51,7 +51,7 @@ impl FileKind {
     ///    has `clusters`.
     pub fn detect_file_kind(source: &Source<'_>) -> Option<Self> {
         let text = source.text();
-        if abac::looks_like_policy_file(&text) {
+        if abac::looks_like_abac_policy_file(&text) {
             return Some(Self::AbacPolicy);
         }
         let (api_version, kind) =

@@ -5,7 +5,7 @@
 //! output is draft 7, the newest draft that YAML editors support throughout.
 
 use authz_chain::AuthorizerType;
-use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
+use document::{FieldSchema, FieldType, ObjectSchema, SchemaTextRule};
 use serde_json::{Map, Value, json};
 
 use crate::authorization_config::AUTHORIZATION_CONFIGURATION;
@@ -23,29 +23,29 @@ const DNS_SUBDOMAIN_PATTERN: &str =
 /// assert_eq!(schema["title"], "AuthorizationConfiguration");
 /// assert_eq!(schema["additionalProperties"], false);
 /// ```
-pub fn json_schema() -> Value {
-    root_schema(&AUTHORIZATION_CONFIGURATION)
+pub fn authorization_configuration_json_schema() -> Value {
+    json_schema_of_root(&AUTHORIZATION_CONFIGURATION)
 }
 
 /// The schema of `ExternalAuthorizationHookConfiguration`.
-pub fn hook_json_schema() -> Value {
-    root_schema(&HOOK_CONFIGURATION)
+pub fn authorization_hook_json_schema() -> Value {
+    json_schema_of_root(&HOOK_CONFIGURATION)
 }
 
-fn root_schema(root: &'static ObjectSchema) -> Value {
+fn json_schema_of_root(root: &'static ObjectSchema) -> Value {
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
     schema.insert("title".to_owned(), json!(root.type_name));
     schema.insert("description".to_owned(), json!(root.description));
-    schema.extend(object_schema(root));
+    schema.extend(json_schema_of_object(root));
     Value::Object(schema)
 }
 
-fn object_schema(object: &'static ObjectSchema) -> Map<String, Value> {
+fn json_schema_of_object(object: &'static ObjectSchema) -> Map<String, Value> {
     let properties: Map<String, Value> = object
         .field_schemas
         .iter()
-        .map(|field| (field.name.to_owned(), field_schema(field)))
+        .map(|field| (field.name.to_owned(), json_schema_of_field(field)))
         .collect();
     let required: Vec<&str> = object
         .field_schemas
@@ -58,20 +58,20 @@ fn object_schema(object: &'static ObjectSchema) -> Map<String, Value> {
     schema.insert("additionalProperties".to_owned(), json!(false));
     schema.insert("required".to_owned(), json!(required));
     schema.insert("properties".to_owned(), Value::Object(properties));
-    let rules = cross_field_rules(object);
+    let rules = json_schema_of_cross_field_rules(object);
     if !rules.is_empty() {
         schema.insert("allOf".to_owned(), Value::Array(rules));
     }
     schema
 }
 
-fn field_schema(field: &'static FieldSchema) -> Value {
+fn json_schema_of_field(field: &'static FieldSchema) -> Value {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(field.description));
     match &field.field_type {
         FieldType::Text(rule) => {
-            schema.insert("type".to_owned(), nullable_type("string", field));
-            let (keyword, value) = text_rule_keyword(rule, field);
+            schema.insert("type".to_owned(), nullable_json_type("string", field));
+            let (keyword, value) = json_schema_keyword_of_text_rule(rule, field);
             schema.insert(keyword.to_owned(), value);
         }
         FieldType::Duration { default } => {
@@ -81,27 +81,27 @@ fn field_schema(field: &'static FieldSchema) -> Value {
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
         }
         FieldType::Bool { default } => {
-            schema.insert("type".to_owned(), nullable_type("boolean", field));
+            schema.insert("type".to_owned(), nullable_json_type("boolean", field));
             schema.insert("default".to_owned(), json!(default));
         }
         FieldType::Integer => {
-            schema.insert("type".to_owned(), nullable_type("integer", field));
+            schema.insert("type".to_owned(), nullable_json_type("integer", field));
         }
         FieldType::TextList => {
-            schema.insert("type".to_owned(), nullable_type("array", field));
+            schema.insert("type".to_owned(), nullable_json_type("array", field));
             schema.insert("items".to_owned(), json!({ "type": "string" }));
         }
         FieldType::TextMap => {
-            schema.insert("type".to_owned(), nullable_type("object", field));
+            schema.insert("type".to_owned(), nullable_json_type("object", field));
             schema.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
         }
         FieldType::Any => {}
         FieldType::Object(object) => {
-            schema.extend(object_schema(object));
-            schema.insert("type".to_owned(), nullable_type("object", field));
+            schema.extend(json_schema_of_object(object));
+            schema.insert("type".to_owned(), nullable_json_type("object", field));
         }
         FieldType::ListOrMap { item, items_min } => {
-            let list_item = object_schema(item);
+            let list_item = json_schema_of_object(item);
             let mut map_item = list_item.clone();
             // The key of an entry is its name.
             let is_required = |field: &&FieldSchema| field.is_required && field.name != "name";
@@ -117,10 +117,10 @@ fn field_schema(field: &'static FieldSchema) -> Value {
             schema.insert("anyOf".to_owned(), json!([list, map]));
         }
         FieldType::List { item, items_min, items_max } => {
-            schema.insert("type".to_owned(), nullable_type("array", field));
+            schema.insert("type".to_owned(), nullable_json_type("array", field));
             schema.insert("minItems".to_owned(), json!(items_min));
             schema.extend(items_max.map(|max| ("maxItems".to_owned(), json!(max))));
-            let mut item_schema = object_schema(item);
+            let mut item_schema = json_schema_of_object(item);
             item_schema.insert("description".to_owned(), json!(item.description));
             schema.insert("items".to_owned(), Value::Object(item_schema));
         }
@@ -129,26 +129,29 @@ fn field_schema(field: &'static FieldSchema) -> Value {
 }
 
 /// The JSON type of a field. A field that may be absent may also be null.
-fn nullable_type(name: &str, field: &FieldSchema) -> Value {
+fn nullable_json_type(name: &str, field: &FieldSchema) -> Value {
     if field.is_required { json!(name) } else { json!([name, "null"]) }
 }
 
-fn text_rule_keyword(rule: &TextRule, field: &FieldSchema) -> (&'static str, Value) {
+fn json_schema_keyword_of_text_rule(
+    rule: &SchemaTextRule,
+    field: &FieldSchema,
+) -> (&'static str, Value) {
     match rule {
-        TextRule::Any => ("pattern", json!(r"\S")),
-        TextRule::OneOf(values) if field.is_required => ("enum", json!(values)),
-        TextRule::OneOf(values) => {
+        SchemaTextRule::Any => ("pattern", json!(r"\S")),
+        SchemaTextRule::OneOf(values) if field.is_required => ("enum", json!(values)),
+        SchemaTextRule::OneOf(values) => {
             let mut values: Vec<Value> = values.iter().map(|&value| json!(value)).collect();
             values.extend([json!(""), Value::Null]);
             ("enum", Value::Array(values))
         }
-        TextRule::DnsSubdomain => ("pattern", json!(DNS_SUBDOMAIN_PATTERN)),
-        TextRule::AbsolutePath => ("pattern", json!("^/")),
+        SchemaTextRule::DnsSubdomain => ("pattern", json!(DNS_SUBDOMAIN_PATTERN)),
+        SchemaTextRule::AbsolutePath => ("pattern", json!("^/")),
     }
 }
 
 /// Returns the rules about several fields of one object, which the table of fields cannot express.
-fn cross_field_rules(object: &ObjectSchema) -> Vec<Value> {
+fn json_schema_of_cross_field_rules(object: &ObjectSchema) -> Vec<Value> {
     let when = |field: &str, value: &str, then: Value, otherwise: Value| {
         let condition = json!({ "required": [field], "properties": { field: { "const": value } } });
         json!({ "if": condition, "then": then, "else": otherwise })
@@ -156,7 +159,7 @@ fn cross_field_rules(object: &ObjectSchema) -> Vec<Value> {
     match object.type_name {
         "AuthorizerConfiguration" => {
             let built_in = AuthorizerType::BUILT_IN.into_iter().filter_map(|kind| {
-                let name = kind.required_authorizer_name()?;
+                let name = kind.fixed_authorizer_name()?;
                 let then = json!({ "properties": { "name": { "const": name } } });
                 Some(when("type", kind.name(), then, json!(true)))
             });
@@ -207,13 +210,13 @@ mod tests {
                 check(&schema["items"], &format!("{path}[]"));
             }
         }
-        check(&json_schema(), "");
-        check(&hook_json_schema(), "");
+        check(&authorization_configuration_json_schema(), "");
+        check(&authorization_hook_json_schema(), "");
     }
 
     #[test]
     fn hooks_are_a_list_or_a_map() {
-        let schema = hook_json_schema();
+        let schema = authorization_hook_json_schema();
         let hooks = &schema["properties"]["externalAuthorizationHooks"]["anyOf"];
         assert_eq!(hooks[0]["items"]["required"], json!(["name", "clientConfig"]));
         assert_eq!(hooks[1]["additionalProperties"]["required"], json!(["clientConfig"]));
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_schema_contains_the_field_tables() {
-        let schema = json_schema();
+        let schema = authorization_configuration_json_schema();
         let authorizer = &schema["properties"]["authorizers"]["items"];
         assert_eq!(authorizer["required"], json!(["type", "name"]));
         assert_eq!(authorizer["properties"]["type"]["enum"][5], "Webhook");

@@ -14,4 +14,4 @@ mod file_kind;
 mod json_schema;
 
 pub use file_kind::FileKind;
-pub use json_schema::{hook_json_schema, json_schema};
+pub use json_schema::{authorization_configuration_json_schema, authorization_hook_json_schema};

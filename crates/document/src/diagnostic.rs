@@ -46,7 +46,7 @@ pub enum Fault {
 
 impl Fault {
     /// Name of the fault's class: `Decode`, `Server`, or a field error type such as `Required`.
-    pub fn type_name(&self) -> &'static str {
+    pub fn fault_class_name(&self) -> &'static str {
         match self {
             Self::Decode { .. } => "Decode",
             Self::Field(error) => error.kind.name(),
@@ -78,9 +78,9 @@ pub struct ExpressionIssue {
     /// The message of the CEL compiler.
     pub message: String,
     /// Line of the expression, from 1.
-    pub line: usize,
+    pub line_in_expression: usize,
     /// Column in that line in characters, from 1.
-    pub column: usize,
+    pub column_in_expression: usize,
     /// Position of the issue in the file.
     pub position: SourcePosition,
     /// The likely intention of the author.
@@ -221,16 +221,16 @@ pub struct SpannedExpressionIssue {
     /// The message of the CEL compiler.
     pub message: String,
     /// Line of the expression, from 1.
-    pub line: usize,
+    pub line_in_expression: usize,
     /// Column in that line in characters, from 1.
-    pub column: usize,
+    pub column_in_expression: usize,
     /// The bytes of the issue in the file.
     pub span: Span,
     /// The likely intention of the author.
     pub hint: Option<String>,
 }
 
-/// A warning with a range of bytes; [`into_warning`](Self::into_warning) adds line and column.
+/// A warning with a range of bytes; [`into_positioned_warning`](Self::into_positioned_warning) adds line and column.
 #[derive(Debug)]
 pub struct SpannedWarning {
     /// The stable code of the warning.
@@ -247,11 +247,11 @@ pub struct SpannedWarning {
 
 impl SpannedFault {
     /// Replaces byte ranges by lines and columns and adds the file name.
-    pub fn into_diagnostic(self, file: &str, lines: &LineIndex<'_>) -> Diagnostic {
+    pub fn into_positioned_diagnostic(self, file: &str, lines: &LineIndex<'_>) -> Diagnostic {
         let notes = self.expression_issues.into_iter().map(|note| ExpressionIssue {
             message: note.message,
-            line: note.line,
-            column: note.column,
+            line_in_expression: note.line_in_expression,
+            column_in_expression: note.column_in_expression,
             position: lines.position_of_span(note.span),
             hint: note.hint,
         });
@@ -279,7 +279,7 @@ impl From<DecodeProblem> for SpannedFault {
 
 impl SpannedWarning {
     /// Replaces the byte range by line and column and adds the file name.
-    pub fn into_warning(self, file: &str, lines: &LineIndex<'_>) -> Warning {
+    pub fn into_positioned_warning(self, file: &str, lines: &LineIndex<'_>) -> Warning {
         Warning {
             code: self.code,
             field: self.field,

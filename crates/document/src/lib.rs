@@ -7,7 +7,6 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod diagnostic;
-mod expression_span;
 pub mod hint;
 pub mod json;
 mod node;
@@ -17,6 +16,7 @@ mod read_file;
 mod schema;
 mod schema_check;
 mod source;
+mod span_of_expression_position;
 mod type_meta;
 mod validation_report;
 mod with_position;
@@ -27,16 +27,16 @@ pub use diagnostic::{
     Diagnostic, ExpressionIssue, Fault, SpannedExpressionIssue, SpannedFault, SpannedWarning,
     Warning, WarningCode,
 };
-pub use expression_span::expression_span;
 pub use node::{DocumentLimits, Entry, NESTING_MAX, NODES_MAX, Node, SpannedText, Value};
 pub use object_reader::{FieldValue, Nanoseconds, ObjectReader};
 pub use parse_document::{ParsedDocument, SpannedDecodeError, parse_document};
 pub use read_file::{ReadError, go_io_error_text, read_file};
-pub use schema::{FieldSchema, FieldType, ObjectSchema, TextRule};
+pub use schema::{FieldSchema, FieldType, ObjectSchema, SchemaTextRule};
 pub use schema_check::{
     DecodeError, DecodeProblem, DecodeProblems, NodePath, check_against_schema,
 };
 pub use source::{DOCUMENT_BYTES_MAX, LineIndex, Source, SourcePosition, Span};
+pub use span_of_expression_position::span_of_expression_position;
 pub use type_meta::TypeMeta;
 pub use validation_report::ValidationReport;
 pub use with_position::WithPosition;

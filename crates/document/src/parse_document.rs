@@ -27,7 +27,8 @@ impl SpannedDecodeError {
     /// Replaces byte ranges by lines and columns and adds the file name.
     pub fn into_decode_error(self, file: &str, lines: &LineIndex<'_>) -> DecodeError {
         let problems = self.decode_problems.into_iter().map(SpannedFault::from);
-        let diagnostics = problems.map(|fault| fault.into_diagnostic(file, lines)).collect();
+        let diagnostics =
+            problems.map(|fault| fault.into_positioned_diagnostic(file, lines)).collect();
         DecodeError { kubernetes_message: self.kubernetes_message, diagnostics }
     }
 

@@ -28,7 +28,7 @@ pub struct FieldSchema {
 #[derive(Debug)]
 pub enum FieldType {
     /// Any text, or one of a closed set.
-    Text(TextRule),
+    Text(SchemaTextRule),
     /// A duration in Go's syntax.
     Duration {
         /// The value that an absent field gets.
@@ -69,7 +69,7 @@ pub enum FieldType {
 
 /// The texts that the published JSON Schema accepts.
 #[derive(Debug)]
-pub enum TextRule {
+pub enum SchemaTextRule {
     /// Any text is allowed.
     Any,
     /// One text of this list.

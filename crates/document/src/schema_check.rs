@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::hint;
 use crate::node::{Entry, Node, Value};
 use crate::parse_document::SpannedDecodeError;
-use crate::schema::{FieldType, ObjectSchema, TextRule};
+use crate::schema::{FieldType, ObjectSchema, SchemaTextRule};
 use crate::source::Span;
 
 /// The error of a file that cannot be decoded.
@@ -330,7 +330,8 @@ impl SchemaChecker<'_> {
     fn check_text_value(&mut self, node: &Node, owner: &ObjectSchema, at: &NodePath<'_>) {
         if !matches!(node.value, Value::Text(_) | Value::Null) {
             let message = wrong_type_message(node, "string", owner, at);
-            let hint = hint::hint_for_wrong_type(self.text, node, &FieldType::Text(TextRule::Any));
+            let hint =
+                hint::hint_for_wrong_type(self.text, node, &FieldType::Text(SchemaTextRule::Any));
             add_problem(&mut self.decode_problems.wrong_types, node, at, message, hint);
         }
     }

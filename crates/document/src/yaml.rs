@@ -19,9 +19,9 @@
 //! 3. [`compose`] expands aliases and merge keys, gives scalars their types ([`resolve_scalar`]) and
 //!    records duplicate keys.
 
-mod collection;
 mod compose;
 mod cursor;
+mod parse_collections;
 mod parser;
 mod resolve_scalar;
 mod scan_scalar;

@@ -39,7 +39,7 @@ const DNS1123_SUBDOMAIN_SYNTAX: &str = "a lowercase RFC 1123 subdomain must cons
 /// Reasons why `name` is not a DNS-1035 label: `my-name`. Unlike a DNS-1123 label, it cannot begin
 /// with a digit.
 pub fn dns1035_label_faults(name: &str) -> Vec<String> {
-    let mut faults = label_length_faults(name);
+    let mut faults = dns1123_label_length_faults(name);
     let begins_with_letter = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
     if !(begins_with_letter && is_dns1123_label(name)) {
         faults.push(DNS1035_LABEL_SYNTAX.to_owned());
@@ -49,7 +49,7 @@ pub fn dns1035_label_faults(name: &str) -> Vec<String> {
 
 /// Reasons why `name` is not a DNS-1123 label: `my-name`.
 pub fn dns1123_label_faults(name: &str) -> Vec<String> {
-    let mut faults = label_length_faults(name);
+    let mut faults = dns1123_label_length_faults(name);
     if !is_dns1123_label(name) {
         let is_subdomain = is_dns1123_subdomain(name);
         let fault = if is_subdomain { "must not contain dots" } else { DNS1123_LABEL_SYNTAX };
@@ -62,7 +62,7 @@ pub fn dns1123_label_faults(name: &str) -> Vec<String> {
 ///
 /// The length of a single label is not limited.
 pub fn dns1123_subdomain_faults(name: &str) -> Vec<String> {
-    subdomain_faults(name, "characters")
+    dns1123_subdomain_faults_with_unit(name, "characters")
 }
 
 /// Reasons why `key` is not a label key: `app`, `example.com/app`.
@@ -81,7 +81,7 @@ pub fn label_key_faults(key: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            let name_prefix_faults = subdomain_faults(prefix, "bytes");
+            let name_prefix_faults = dns1123_subdomain_faults_with_unit(prefix, "bytes");
             faults
                 .extend(name_prefix_faults.into_iter().map(|fault| format!("prefix part {fault}")));
             name
@@ -92,7 +92,7 @@ pub fn label_key_faults(key: &str) -> Vec<String> {
     } else if name.len() > LABEL_NAME_BYTES_MAX {
         faults.push(format!("name part must be no more than {LABEL_NAME_BYTES_MAX} bytes"));
     }
-    if !is_label_name(name) {
+    if !has_label_text_syntax(name) {
         faults.push(format!("name part {LABEL_KEY_SYNTAX}"));
     }
     faults
@@ -104,7 +104,7 @@ pub fn label_value_faults(value: &str) -> Vec<String> {
     if value.len() > LABEL_VALUE_BYTES_MAX {
         faults.push(format!("must be no more than {LABEL_VALUE_BYTES_MAX} bytes"));
     }
-    if !value.is_empty() && !is_label_name(value) {
+    if !value.is_empty() && !has_label_text_syntax(value) {
         faults.push(LABEL_VALUE_SYNTAX.to_owned());
     }
     faults
@@ -132,7 +132,7 @@ pub fn path_segment_faults(name: &str) -> Vec<String> {
         .collect()
 }
 
-fn label_length_faults(name: &str) -> Vec<String> {
+fn dns1123_label_length_faults(name: &str) -> Vec<String> {
     if name.len() <= DNS1123_LABEL_BYTES_MAX {
         return Vec::new();
     }
@@ -141,7 +141,7 @@ fn label_length_faults(name: &str) -> Vec<String> {
 
 /// Reasons why `name` is not a DNS-1123 subdomain. Kubernetes writes the unit `characters` for a name and
 /// `bytes` for the prefix of a label key; it counts bytes in both cases.
-fn subdomain_faults(name: &str, unit: &str) -> Vec<String> {
+fn dns1123_subdomain_faults_with_unit(name: &str, unit: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > DNS1123_SUBDOMAIN_BYTES_MAX {
         faults.push(format!("must be no more than {DNS1123_SUBDOMAIN_BYTES_MAX} {unit}"));
@@ -158,17 +158,17 @@ fn is_dns1123_subdomain(name: &str) -> bool {
 
 fn is_dns1123_label(name: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    begins_and_ends_with(name, is_alphanumeric)
+    begins_and_ends_with_allowed_byte(name, is_alphanumeric)
         && name.bytes().all(|byte| is_alphanumeric(byte) || byte == b'-')
 }
 
-fn is_label_name(name: &str) -> bool {
-    begins_and_ends_with(name, |byte| byte.is_ascii_alphanumeric())
+fn has_label_text_syntax(name: &str) -> bool {
+    begins_and_ends_with_allowed_byte(name, |byte| byte.is_ascii_alphanumeric())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 /// Reports whether the first and the last byte are allowed. False for the empty name.
-fn begins_and_ends_with(name: &str, is_allowed: impl Fn(u8) -> bool) -> bool {
+fn begins_and_ends_with_allowed_byte(name: &str, is_allowed: impl Fn(u8) -> bool) -> bool {
     match name.as_bytes() {
         [] => false,
         [only] => is_allowed(*only),

@@ -11,13 +11,15 @@ use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::classify::{ActiveSchema, Classification, FlowSchemas};
+use crate::classify_requests::{ActiveSchema, Classification, FlowSchemas};
 use crate::flow_schema::FlowSchema;
 use crate::flow_schema_statistics::{FlowSchemaStatistics, FlowSchemaUsage};
-use crate::level_queues::{ArrivalResult, DispatchedRequests, HeldSeats, LevelQueues, WaiterId};
 use crate::priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind};
+use crate::priority_level_queues::{
+    DispatchedRequests, HeldSeats, PriorityLevelQueues, RequestArrivalResult, WaiterId,
+};
 use crate::request_digest::RequestDigest;
-use crate::seat_allocation::{nominal_seats, total_shares};
+use crate::seat_allocation::{nominal_seats, total_concurrency_shares};
 
 /// Classifies requests and hands out the seats of all priority levels.
 #[derive(Debug)]
@@ -48,19 +50,19 @@ pub(crate) struct LevelRuntime {
 struct LevelState {
     uid: Arc<str>,
     is_exempt: bool,
-    level_queues: LevelQueues<WaitingRequest>,
+    level_queues: PriorityLevelQueues<WaitingRequest>,
 }
 
 /// A request that waits for a seat.
 #[derive(Debug)]
 struct WaitingRequest {
     seat_sender: oneshot::Sender<Seat>,
-    seat_holder: SeatHolder,
+    seat_owner: SeatOwner,
 }
 
 /// The request that a seat belongs to, for the statistics of its schema.
 #[derive(Debug, Clone)]
-struct SeatHolder {
+struct SeatOwner {
     active_schema: Arc<ActiveSchema>,
     is_watch: bool,
     /// How long the request held a seat before it was suspended.
@@ -71,7 +73,7 @@ struct SeatHolder {
 #[derive(Debug)]
 #[must_use = "a seat that is dropped at once limits nothing"]
 pub struct Seat {
-    seat_holder: SeatHolder,
+    seat_owner: SeatOwner,
     held_seats: HeldSeats,
     execution_began_at: Instant,
     is_suspended: bool,
@@ -80,7 +82,7 @@ pub struct Seat {
 /// A request that has given its seat back for a while, such as while it waits for an admission webhook.
 #[derive(Debug)]
 pub struct SuspendedSeat {
-    seat_holder: SeatHolder,
+    seat_owner: SeatOwner,
     /// The seats that the request held, and the queue that is charged for them.
     held_seats: HeldSeats,
 }
@@ -147,7 +149,7 @@ impl FlowController {
         schemas: Vec<Arc<FlowSchema>>,
         levels: &[PriorityLevel],
     ) {
-        let shares = total_shares(levels);
+        let shares = total_concurrency_shares(levels);
         let old = self.current_schemas_and_levels.load_full();
         let levels: Vec<Arc<LevelRuntime>> = levels
             .iter()
@@ -201,7 +203,7 @@ impl Classification {
     ) -> Result<Seat, RejectionReason> {
         let statistics = &self.active_schema.flow_schema_statistics;
         let level = &self.active_schema.level_runtime;
-        let holder = || SeatHolder {
+        let holder = || SeatOwner {
             active_schema: Arc::clone(&self.active_schema),
             is_watch: self.is_watch,
             execution_time_before_suspension: Duration::ZERO,
@@ -215,13 +217,13 @@ impl Classification {
             })
         };
         let rejection = match arrival {
-            ArrivalResult::Execute(held) => {
+            RequestArrivalResult::Execute(held) => {
                 statistics.record_dispatch(Duration::ZERO);
                 return Ok(Seat::new(holder(), held));
             }
-            ArrivalResult::NoSeat => RejectionReason::ConcurrencyLimit,
-            ArrivalResult::QueueFull => RejectionReason::QueueFull,
-            ArrivalResult::Wait(id) => {
+            RequestArrivalResult::NoSeat => RejectionReason::ConcurrencyLimit,
+            RequestArrivalResult::QueueFull => RejectionReason::QueueFull,
+            RequestArrivalResult::Wait(id) => {
                 let begun = Instant::now();
                 let waiting = WaitingCountGuard::new(statistics);
                 let seat =
@@ -245,12 +247,12 @@ impl Classification {
 }
 
 fn new_waiting_request(
-    holder: SeatHolder,
+    holder: SeatOwner,
     receiver: &mut Option<oneshot::Receiver<Seat>>,
 ) -> WaitingRequest {
     let (sender, own) = oneshot::channel();
     *receiver = Some(own);
-    WaitingRequest { seat_sender: sender, seat_holder: holder }
+    WaitingRequest { seat_sender: sender, seat_owner: holder }
 }
 
 /// Counts a request as waiting until it is dropped.
@@ -270,12 +272,12 @@ impl Drop for WaitingCountGuard<'_> {
 }
 
 impl Seat {
-    fn new(holder: SeatHolder, held: HeldSeats) -> Self {
+    fn new(holder: SeatOwner, held: HeldSeats) -> Self {
         let statistics = &holder.active_schema.flow_schema_statistics;
         statistics.n_executing_requests.increase_gauge(1);
         statistics.seats_in_use.increase_gauge(held.n_seats as usize);
         Self {
-            seat_holder: holder,
+            seat_owner: holder,
             held_seats: held,
             execution_began_at: Instant::now(),
             is_suspended: false,
@@ -285,23 +287,23 @@ impl Seat {
     /// Gives the seat back until [`SuspendedSeat::reacquire_seat`].
     pub fn suspend_seat(mut self) -> SuspendedSeat {
         self.is_suspended = true;
-        let mut holder = self.seat_holder.clone();
+        let mut holder = self.seat_owner.clone();
         holder.execution_time_before_suspension += self.execution_began_at.elapsed();
-        SuspendedSeat { seat_holder: holder, held_seats: self.held_seats }
+        SuspendedSeat { seat_owner: holder, held_seats: self.held_seats }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let service = self.execution_began_at.elapsed();
-        let statistics = &self.seat_holder.active_schema.flow_schema_statistics;
+        let statistics = &self.seat_owner.active_schema.flow_schema_statistics;
         statistics.n_executing_requests.decrease_gauge(1);
         statistics.seats_in_use.decrease_gauge(self.held_seats.n_seats as usize);
         if !self.is_suspended {
-            let service_of_all = self.seat_holder.execution_time_before_suspension + service;
-            statistics.record_execution(self.seat_holder.is_watch, service_of_all);
+            let service_of_all = self.seat_owner.execution_time_before_suspension + service;
+            statistics.record_execution(self.seat_owner.is_watch, service_of_all);
         }
-        let level = &self.seat_holder.active_schema.level_runtime;
+        let level = &self.seat_owner.active_schema.level_runtime;
         let dispatched = level.lock().level_queues.finish_request(self.held_seats, service);
         hand_over_seats(dispatched);
     }
@@ -310,14 +312,14 @@ impl Drop for Seat {
 impl SuspendedSeat {
     /// Waits until the request has a seat again. The request is never refused, because it may have had effects already.
     pub async fn reacquire_seat(self) -> Seat {
-        let level = &self.seat_holder.active_schema.level_runtime;
+        let level = &self.seat_owner.active_schema.level_runtime;
         loop {
             let mut receiver = None;
             let arrival = level.lock().level_queues.resume_request(self.held_seats, || {
-                new_waiting_request(self.seat_holder.clone(), &mut receiver)
+                new_waiting_request(self.seat_owner.clone(), &mut receiver)
             });
             match arrival {
-                Ok(held) => return Seat::new(self.seat_holder.clone(), held),
+                Ok(held) => return Seat::new(self.seat_owner.clone(), held),
                 Err(id) => {
                     if let Some(seat) = level.wait_for_seat(id, receiver).await {
                         return seat;
@@ -331,7 +333,7 @@ impl SuspendedSeat {
 /// Hands seats to waiting requests. A seat for a request that has just given up is dropped, which frees it again. The lock
 /// of the level is not held, because dropping a seat takes it.
 fn hand_over_seats(dispatched: DispatchedRequests<WaitingRequest>) {
-    for (WaitingRequest { seat_sender, seat_holder }, held) in dispatched {
+    for (WaitingRequest { seat_sender, seat_owner: seat_holder }, held) in dispatched {
         drop(seat_sender.send(Seat::new(seat_holder, held)));
     }
 }
@@ -339,7 +341,7 @@ fn hand_over_seats(dispatched: DispatchedRequests<WaitingRequest>) {
 impl LevelRuntime {
     fn new(level: &PriorityLevel, seats: u32) -> Self {
         let (is_exempt, seats, limit_response) = seat_limits_of_level_kind(level.kind, seats);
-        let queues = LevelQueues::new(seats, limit_response);
+        let queues = PriorityLevelQueues::new(seats, limit_response);
         let state = LevelState { uid: level.uid.as_str().into(), is_exempt, level_queues: queues };
         Self { name: level.name.clone(), level_state: Mutex::new(state) }
     }

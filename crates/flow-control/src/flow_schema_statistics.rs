@@ -69,7 +69,7 @@ pub struct DurationHistogram {
     /// The number of all observations.
     pub n_observations: u64,
     /// The sum of all observations in seconds.
-    pub sum_seconds: f64,
+    pub duration_sum_seconds: f64,
 }
 
 impl FlowSchemaStatistics {
@@ -110,10 +110,12 @@ impl FlowSchemaStatistics {
             n_waiting_requests: self.n_waiting_requests.get(),
             n_executing_requests: self.n_executing_requests.get(),
             seats_in_use: self.seats_in_use.get(),
-            dispatched_wait_durations: self.dispatched_wait_durations.read_durations(),
-            rejected_wait_durations: self.rejected_wait_durations.read_durations(),
-            execution_durations: self.execution_durations.read_durations(),
-            watch_initialization_durations: self.watch_initialization_durations.read_durations(),
+            dispatched_wait_durations: self.dispatched_wait_durations.to_duration_histogram(),
+            rejected_wait_durations: self.rejected_wait_durations.to_duration_histogram(),
+            execution_durations: self.execution_durations.to_duration_histogram(),
+            watch_initialization_durations: self
+                .watch_initialization_durations
+                .to_duration_histogram(),
         }
     }
 }
@@ -142,7 +144,7 @@ impl Histogram {
         self.duration_sum_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    fn read_durations(&self) -> DurationHistogram {
+    fn to_duration_histogram(&self) -> DurationHistogram {
         let mut buckets = BUCKETS_MS.map(|bound| (bound as f64 / 1_000.0, 0));
         let mut n_observations = 0;
         let mut counters = self.bucket_counts.iter();
@@ -154,8 +156,10 @@ impl Histogram {
         DurationHistogram {
             cumulative_buckets: buckets,
             n_observations: n_observations + n_longer,
-            sum_seconds: Duration::from_nanos(self.duration_sum_nanos.load(Ordering::Relaxed))
-                .as_secs_f64(),
+            duration_sum_seconds: Duration::from_nanos(
+                self.duration_sum_nanos.load(Ordering::Relaxed),
+            )
+            .as_secs_f64(),
         }
     }
 }
@@ -170,10 +174,10 @@ mod tests {
         for millis in [0, 5, 6, 30_000, 30_001] {
             histogram.observe_duration(Duration::from_millis(millis));
         }
-        let read = histogram.read_durations();
+        let read = histogram.to_duration_histogram();
         assert_eq!(read.cumulative_buckets[..4], [(0.0, 1), (0.005, 2), (0.02, 3), (0.05, 3)]);
         assert_eq!(read.cumulative_buckets.last(), Some(&(30.0, 4)));
         assert_eq!(read.n_observations, 5);
-        assert!((read.sum_seconds - 60.012).abs() < 1e-9);
+        assert!((read.duration_sum_seconds - 60.012).abs() < 1e-9);
     }
 }

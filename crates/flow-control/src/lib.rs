@@ -11,18 +11,18 @@
 
 #![deny(clippy::indexing_slicing)]
 
-pub mod bootstrap;
-mod classify;
+pub mod bootstrap_objects;
+mod classify_requests;
 mod flow_controller;
 mod flow_schema;
 mod flow_schema_statistics;
-mod level_queues;
 mod priority_level;
+mod priority_level_queues;
 mod request_digest;
 mod seat_allocation;
 mod shuffle_shard;
 
-pub use classify::Classification;
+pub use classify_requests::Classification;
 pub use flow_controller::{
     FlowController, PriorityLevelUsage, RejectionReason, Seat, SuspendedSeat,
 };

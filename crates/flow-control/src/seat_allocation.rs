@@ -13,7 +13,7 @@ pub(crate) fn nominal_seats(level: &PriorityLevel, total_shares: u64, seats_max:
 }
 
 /// The shares of all levels together.
-pub(crate) fn total_shares(levels: &[PriorityLevel]) -> u64 {
+pub(crate) fn total_concurrency_shares(levels: &[PriorityLevel]) -> u64 {
     levels
         .iter()
         .map(|level| match level.kind {
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn seats_follow_shares_and_are_rounded_up() {
         let levels = [level(5), level(30), level(0), level(210)];
-        let all = total_shares(&levels);
+        let all = total_concurrency_shares(&levels);
         assert_eq!(all, 245);
         let seats = levels.each_ref().map(|own| nominal_seats(own, all, 600));
         assert_eq!(seats, [13, 74, 0, 515]);
@@ -53,13 +53,13 @@ mod tests {
     #[test]
     fn levels_without_any_shares_have_no_seats() {
         let levels = [level(0)];
-        assert_eq!(nominal_seats(&level(0), total_shares(&levels), 600), 0);
+        assert_eq!(nominal_seats(&level(0), total_concurrency_shares(&levels), 600), 0);
     }
 
     #[test]
     fn the_largest_shares_do_not_overflow() {
         let levels = [level(u32::MAX), level(u32::MAX)];
-        let all = total_shares(&levels);
+        let all = total_concurrency_shares(&levels);
         assert_eq!(nominal_seats(&level(u32::MAX), all, u32::MAX), u32::MAX.div_ceil(2));
     }
 }

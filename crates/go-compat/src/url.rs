@@ -60,12 +60,12 @@ impl Url {
 
     /// The host without its port and without the brackets of an IPv6 address.
     pub fn hostname(&self) -> &[u8] {
-        authority::split_port(&self.host).0
+        authority::split_host_and_port(&self.host).0
     }
 
     /// The port without its colon; empty when there is none.
     pub fn port(&self) -> &str {
-        authority::split_port(&self.host).1
+        authority::split_host_and_port(&self.host).1
     }
 
     /// The path, percent-decoded once.

@@ -11,7 +11,7 @@ use x509_parser::prelude::FromDer as _;
 use x509_verify::{ServerCertificateCheck, TrustedRootsCheck, VerifyError};
 
 use crate::certificate_observer::CertificateObserver;
-use crate::trust::{Trust, system_roots};
+use crate::server_trust::{ServerTrust, system_roots};
 
 const OID_ECDSA_WITH_SHA1: Oid<'static> = oid!(1.2.840.10045.4.1);
 
@@ -48,12 +48,12 @@ struct CertificateWeaknesses {
 }
 
 impl CertificateCheck {
-    pub(crate) fn new(trust: &Trust, observer: Arc<dyn CertificateObserver>) -> Self {
+    pub(crate) fn new(trust: &ServerTrust, observer: Arc<dyn CertificateObserver>) -> Self {
         let trust_rule = match trust {
-            Trust::DangerousAcceptAny => TrustRule::AcceptAny,
-            Trust::System => TrustRule::Roots(TrustedRootsCheck::new(system_roots())),
-            Trust::CaBundle(bundle) => {
-                TrustRule::Roots(TrustedRootsCheck::new(Arc::new(bundle.roots())))
+            ServerTrust::DangerousAcceptAny => TrustRule::AcceptAny,
+            ServerTrust::System => TrustRule::Roots(TrustedRootsCheck::new(system_roots())),
+            ServerTrust::CaBundle(bundle) => {
+                TrustRule::Roots(TrustedRootsCheck::new(Arc::new(bundle.parse_roots())))
             }
         };
         Self { trust_rule, certificate_observer: observer }

@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::certificate_observer::CertificateObserver;
 use crate::client_certificate::ClientCertificateError;
 use crate::connection::FirstFault;
-use crate::connector::{Connector, ProxyHop, Route, RouteKind};
+use crate::connector::{ConnectionRoute, Connector, ProxyHop, RouteKind};
 use crate::credentials::{AuthorizationSource, basic_auth_header};
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
@@ -122,11 +122,11 @@ impl Client {
             Scheme::Http => None,
             Scheme::Https => {
                 let certificate = target.client_certificate.as_ref();
-                let tls = TlsClient::new(&target.trust, certificate, observer)?;
+                let tls = TlsClient::new(&target.server_trust, certificate, observer)?;
                 Some(Arc::new(tls))
             }
         };
-        let connector = Connector::new(Route {
+        let connector = Connector::new(ConnectionRoute {
             endpoint,
             kind: route_kind,
             service_resolver: resolver,
@@ -183,7 +183,7 @@ impl Client {
         counter: &mut dyn ReplyByteCounter,
     ) -> Result<Reply, Fault> {
         let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
-        let endpoint = &self.connector.route().endpoint;
+        let endpoint = &self.connector.connection_route().endpoint;
         let uri = endpoint
             .request_uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query cannot be part of a URL"))?;
@@ -261,7 +261,7 @@ impl Client {
 
     fn build_path_request(&self, request: PathRequest<'_>) -> Result<Request<Full<Bytes>>, Fault> {
         let PathRequest { method, path_and_query, accept_header: accept, body } = request;
-        let uri = self.connector.route().endpoint.path_uri(path_and_query);
+        let uri = self.connector.connection_route().endpoint.path_uri(path_and_query);
         let uri =
             uri.ok_or_else(|| Fault::new(FaultKind::Other, "the path cannot be part of a URL"))?;
         let mut request = self.build_request(method.into(), uri, body);
@@ -278,7 +278,7 @@ impl Client {
     /// [`Fault`] if no trusted connection can be opened.
     pub fn check_connection(&self, limit: Duration) -> ClientFuture<'_, Result<(), Fault>> {
         Box::pin(async move {
-            match timeout(limit, self.connector.route().connect()).await {
+            match timeout(limit, self.connector.connection_route().connect()).await {
                 Ok(connected) => {
                     // A failed close does not matter.
                     drop(timeout(CLOSE_TIMEOUT, connected?.shutdown()).await);
@@ -345,7 +345,7 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let uri = self.connector.route().endpoint.request_uri("");
+        let uri = self.connector.connection_route().endpoint.request_uri("");
         f.debug_struct("Client").field("uri", &uri).finish_non_exhaustive()
     }
 }
@@ -421,7 +421,7 @@ fn choose_route(
             let name = proxy.host_port.host.clone();
             let parsed = ServerName::try_from(name.clone());
             let name = parsed.map_err(|_| BuildError::ServerName(name))?;
-            let tls = TlsClient::new(&target.trust, None, Arc::clone(observer))?;
+            let tls = TlsClient::new(&target.server_trust, None, Arc::clone(observer))?;
             Some((Arc::new(tls), name))
         }
     };
@@ -451,7 +451,10 @@ fn default_headers(
     {
         headers.insert(PROXY_AUTHORIZATION, value);
     }
-    target.impersonation.write_headers(&mut headers).map_err(|_| BuildError::Impersonation)?;
+    target
+        .impersonation
+        .write_impersonation_headers(&mut headers)
+        .map_err(|_| BuildError::Impersonation)?;
     Ok(headers)
 }
 

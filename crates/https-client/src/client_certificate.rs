@@ -17,7 +17,7 @@ use crate::secret::Secret;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The certificate and its intermediate certificates.
-    pub certificate: PemLocation,
+    pub certificate_location: PemLocation,
     /// The private key of the certificate.
     pub key: PemLocation,
 }
@@ -71,7 +71,7 @@ pub enum ClientCertificateError {
     UnusableCertificate,
     /// The certificate has a version that cannot be presented.
     #[error(transparent)]
-    OldVersion(#[from] x509_verify::OldVersionError),
+    OldVersion(#[from] x509_verify::OldCertificateVersionError),
     /// The private key belongs to another certificate.
     #[error("tls: private key does not match public key")]
     Mismatch,
@@ -82,12 +82,12 @@ impl ClientCertificate {
     ///
     /// # Errors
     /// [`ClientCertificateError`] if they do not.
-    pub fn check_usable(&self) -> Result<(), ClientCertificateError> {
+    pub fn check_certificate_usable(&self) -> Result<(), ClientCertificateError> {
         self.load_pem_pair().map(drop)
     }
 
     pub(crate) fn load_pem_pair(&self) -> Result<LoadedClientCertificate, ClientCertificateError> {
-        let certificate_pem = self.certificate.read()?;
+        let certificate_pem = self.certificate_location.read()?;
         let key_pem = self.key.read()?;
         let key = parse_certified_key(certificate_pem.expose(), key_pem.expose())?;
         Ok(LoadedClientCertificate { certificate_pem, key_pem, key: Arc::new(key) })
@@ -95,7 +95,8 @@ impl ClientCertificate {
 
     /// Reports whether the certificate or the key is in a file, which can change.
     pub(crate) fn is_read_from_files(&self) -> bool {
-        matches!(self.certificate, PemLocation::File(_)) || matches!(self.key, PemLocation::File(_))
+        matches!(self.certificate_location, PemLocation::File(_))
+            || matches!(self.key, PemLocation::File(_))
     }
 }
 
@@ -186,10 +187,10 @@ mod tests {
 
     fn inline(certificate: &str, key: &str) -> Result<(), ClientCertificateError> {
         let identity = ClientCertificate {
-            certificate: PemLocation::Inline(Secret::new(certificate)),
+            certificate_location: PemLocation::Inline(Secret::new(certificate)),
             key: PemLocation::Inline(Secret::new(key)),
         };
-        identity.check_usable()
+        identity.check_certificate_usable()
     }
 
     #[test]
@@ -217,8 +218,8 @@ mod tests {
     #[test]
     fn the_error_names_a_missing_file() {
         let missing = PemLocation::File(PathBuf::from("/nowhere/tls.crt"));
-        let identity = ClientCertificate { certificate: missing.clone(), key: missing };
-        let message = identity.check_usable().unwrap_err().to_string();
+        let identity = ClientCertificate { certificate_location: missing.clone(), key: missing };
+        let message = identity.check_certificate_usable().unwrap_err().to_string();
         assert_eq!(message, "open /nowhere/tls.crt: no such file or directory");
     }
 }

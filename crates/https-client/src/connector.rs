@@ -30,12 +30,12 @@ use crate::{http_proxy_tunnel, socks_proxy};
 /// Opens connections to one target, for the HTTP library.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    route: Arc<Route>,
+    connection_route: Arc<ConnectionRoute>,
     shared_dials: Arc<SharedDials>,
 }
 
 /// The parameters of new connections.
-pub(crate) struct Route {
+pub(crate) struct ConnectionRoute {
     pub(crate) endpoint: Endpoint,
     pub(crate) kind: RouteKind,
     pub(crate) service_resolver: Option<Arc<dyn ServiceResolver>>,
@@ -61,12 +61,12 @@ pub(crate) struct ProxyHop {
 }
 
 impl Connector {
-    pub(crate) fn new(route: Route) -> Self {
-        Self { route: Arc::new(route), shared_dials: Arc::default() }
+    pub(crate) fn new(route: ConnectionRoute) -> Self {
+        Self { connection_route: Arc::new(route), shared_dials: Arc::default() }
     }
 
-    pub(crate) fn route(&self) -> &Route {
-        &self.route
+    pub(crate) fn connection_route(&self) -> &ConnectionRoute {
+        &self.connection_route
     }
 
     /// The number of connections that were opened so far.
@@ -75,7 +75,7 @@ impl Connector {
     }
 }
 
-impl Route {
+impl ConnectionRoute {
     /// Opens a connection that is ready for requests, within the connect timeout.
     pub(crate) async fn connect(&self) -> Result<TargetConnection, Fault> {
         let mut fault = match timeout(self.connect_timeout, self.connect_without_timeout()).await {
@@ -142,7 +142,7 @@ impl Route {
             Some(resolver) => resolver.resolve_service(service),
             None => {
                 let port = service.port.unwrap_or(self.endpoint.scheme.default_port());
-                Ok(HostPort { host: service.dns_name(), port })
+                Ok(HostPort { host: service.service_dns_name(), port })
             }
         };
         let at = resolved.map_err(|error| Fault::new(FaultKind::Dns, error.to_string()))?;
@@ -190,7 +190,7 @@ impl Service<Uri> for Connector {
 
     /// The connector has one target, so the URL is ignored.
     fn call(&mut self, _: Uri) -> Self::Future {
-        let connection = self.shared_dials.wait_for_connection(&self.route);
+        let connection = self.shared_dials.wait_for_connection(&self.connection_route);
         Box::pin(async move { connection.await.map(TokioIo::new) })
     }
 }

@@ -30,7 +30,7 @@ impl Endpoint {
                 {
                     return Err(BuildError::Service);
                 }
-                (Scheme::Https, service.dns_name(), service.port)
+                (Scheme::Https, service.service_dns_name(), service.port)
             }
         };
         let path = join_path_to_root(&target.path);

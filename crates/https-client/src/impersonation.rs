@@ -20,7 +20,10 @@ impl Impersonation {
     ///
     /// # Errors
     /// If a value cannot be written in a header.
-    pub(crate) fn write_headers(&self, headers: &mut HeaderMap) -> Result<(), InvalidHeaderValue> {
+    pub(crate) fn write_impersonation_headers(
+        &self,
+        headers: &mut HeaderMap,
+    ) -> Result<(), InvalidHeaderValue> {
         if self.user.is_empty() {
             return Ok(());
         }
@@ -69,7 +72,7 @@ mod tests {
             extra: vec![("example.com/Team".to_owned(), vec!["x".to_owned(), "y".to_owned()])],
         };
         let mut headers = HeaderMap::new();
-        impersonate.write_headers(&mut headers).unwrap();
+        impersonate.write_impersonation_headers(&mut headers).unwrap();
         let all = |name: &str| headers.get_all(name).iter().cloned().collect::<Vec<_>>();
         assert_eq!(all("Impersonate-User"), ["jane"]);
         assert_eq!(all("Impersonate-Uid"), ["7"]);
@@ -81,10 +84,10 @@ mod tests {
     fn empty_user_and_invalid_header_values() {
         let mut headers = HeaderMap::new();
         Impersonation { uid: "7".to_owned(), ..Impersonation::default() }
-            .write_headers(&mut headers)
+            .write_impersonation_headers(&mut headers)
             .unwrap();
         assert!(headers.is_empty());
         let broken = Impersonation { user: "a\nb".to_owned(), ..Impersonation::default() };
-        assert!(broken.write_headers(&mut headers).is_err());
+        assert!(broken.write_impersonation_headers(&mut headers).is_err());
     }
 }

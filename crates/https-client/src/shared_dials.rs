@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::connection::TargetConnection;
-use crate::connector::Route;
+use crate::connector::ConnectionRoute;
 use crate::fault::{Fault, FaultKind};
 
 /// The maximum number of dials to one target at the same time. It is as large as the number of waiting requests can be,
@@ -52,7 +52,7 @@ impl SharedDials {
     /// Waits for a new connection, which no other request uses.
     pub(crate) fn wait_for_connection(
         self: &Arc<Self>,
-        route: &Arc<Route>,
+        route: &Arc<ConnectionRoute>,
     ) -> impl Future<Output = Result<TargetConnection, Fault>> + Send + use<> {
         let (waiter, connection) = oneshot::channel();
         self.lock().waiting_requests.push_back(waiter);
@@ -61,7 +61,7 @@ impl SharedDials {
     }
 
     /// Starts as many dials as are needed and permitted.
-    fn start_dials(self: &Arc<Self>, route: &Arc<Route>) {
+    fn start_dials(self: &Arc<Self>, route: &Arc<ConnectionRoute>) {
         let n_new = {
             let mut state = self.lock();
             state.waiting_requests.retain(|waiter| !waiter.is_closed());

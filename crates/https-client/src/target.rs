@@ -6,7 +6,7 @@ use crate::client_certificate::ClientCertificate;
 use crate::credentials::Credentials;
 use crate::impersonation::Impersonation;
 use crate::proxy::Proxy;
-use crate::trust::Trust;
+use crate::server_trust::ServerTrust;
 
 /// The default user agent.
 const USER_AGENT: &str = "portcullis";
@@ -19,7 +19,7 @@ pub struct Target {
     /// The percent-encoded path of all requests, such as `/authorize`. An empty path is sent as `/`.
     pub path: String,
     /// The certificates that the client accepts. Plain HTTP ignores it.
-    pub trust: Trust,
+    pub server_trust: ServerTrust,
     /// The name for SNI and for the verification of the certificate, if it is not the host.
     pub server_name: Option<String>,
     /// The client certificate. Plain HTTP ignores it.
@@ -42,7 +42,7 @@ impl Target {
         Self {
             destination,
             path: path.to_owned(),
-            trust: Trust::System,
+            server_trust: ServerTrust::System,
             server_name: None,
             client_certificate: None,
             credentials: Credentials::None,
@@ -111,14 +111,14 @@ pub struct ServiceName {
 
 impl ServiceName {
     /// The DNS name that the certificate must have: `name.namespace.svc`.
-    pub fn dns_name(&self) -> String {
+    pub fn service_dns_name(&self) -> String {
         format!("{}.{}.svc", self.name, self.namespace)
     }
 }
 
 impl fmt::Display for ServiceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.dns_name())?;
+        f.write_str(&self.service_dns_name())?;
         match self.port {
             Some(port) => write!(f, ":{port}"),
             None => Ok(()),

@@ -18,7 +18,7 @@ use crate::client_certificate::{ClientCertificate, LoadedClientCertificate, cryp
 use crate::connection::ByteStream;
 use crate::fault::{Fault, FaultKind};
 use crate::go_error_text::error_to_fault;
-use crate::trust::Trust;
+use crate::server_trust::ServerTrust;
 
 /// Makes TLS handshakes with one server, with the client certificate that the files hold at the time.
 pub(crate) struct TlsClient {
@@ -30,7 +30,7 @@ pub(crate) struct TlsClient {
 
 impl TlsClient {
     pub(crate) fn new(
-        trust: &Trust,
+        trust: &ServerTrust,
         client_certificate: Option<&ClientCertificate>,
         observer: Arc<dyn CertificateObserver>,
     ) -> Result<Self, BuildError> {

@@ -44,13 +44,13 @@ pub(crate) struct ActivityStream<S>(Arc<Mutex<WriteCollector<S>>>);
 
 /// Flushes the writes that an [`ActivityStream`] has collected.
 #[derive(Debug)]
-pub(crate) struct CollectedWrites<S>(Arc<Mutex<WriteCollector<S>>>);
+pub(crate) struct CollectedWritesFlusher<S>(Arc<Mutex<WriteCollector<S>>>);
 
 #[derive(Debug)]
 struct WriteCollector<S> {
     inner_stream: S,
     connection_activity: Arc<ConnectionActivity>,
-    /// Whether small writes are collected and flushes are left to [`CollectedWrites`].
+    /// Whether small writes are collected and flushes are left to [`CollectedWritesFlusher`].
     collects_writes: bool,
     collected_write_bytes: Vec<u8>,
     /// Bytes of `collected_write_bytes` that were written.
@@ -71,7 +71,7 @@ impl<S> ActivityStream<S> {
         stream: S,
         activity: Arc<ConnectionActivity>,
         protocol: HttpProtocol,
-    ) -> (Self, CollectedWrites<S>) {
+    ) -> (Self, CollectedWritesFlusher<S>) {
         let shared = Arc::new(Mutex::new(WriteCollector {
             inner_stream: stream,
             connection_activity: activity,
@@ -83,7 +83,7 @@ impl<S> ActivityStream<S> {
             poll_read_bytes_left: UNAUTHENTICATED_READ_BYTES_PER_POLL,
             poll_write_bytes_left: WRITTEN_BYTES_PER_POLL,
         }));
-        (Self(Arc::clone(&shared)), CollectedWrites(shared))
+        (Self(Arc::clone(&shared)), CollectedWritesFlusher(shared))
     }
 
     /// The task of the connection polls both halves, so no other thread waits for the lock.
@@ -92,7 +92,7 @@ impl<S> ActivityStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> CollectedWrites<S> {
+impl<S: AsyncWrite + Unpin> CollectedWritesFlusher<S> {
     /// Begins a poll of the connection, which may read and write a limited number of bytes.
     pub(crate) fn begin_connection_poll(&self) {
         let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);

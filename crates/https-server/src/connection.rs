@@ -55,7 +55,7 @@ impl Connection {
         slot: Arc<ConnectionSlot>,
         limits: &Limits,
     ) -> Self {
-        let n_permits = (limits.streams_max as usize).max(1);
+        let n_permits = (limits.concurrent_streams_max as usize).max(1);
         let n_first_permits = (limits.unauthenticated_streams_max as usize).clamp(1, n_permits);
         Self {
             peer_address: peer,
@@ -80,7 +80,7 @@ impl Connection {
         user: &str,
         is_administrator: bool,
     ) -> Result<(), TooManyConnections> {
-        if self.connection_slot.assign_to_user(user, is_administrator)? {
+        if self.connection_slot.assign_connection_to_user(user, is_administrator)? {
             self.connection_activity.set_authenticated();
             self.request_permits.add_permits(self.n_withheld_permits);
         }
@@ -120,14 +120,14 @@ pub(crate) struct ConnectionActivity {
     n_active_requests: AtomicUsize,
     n_bytes_written: AtomicU64,
     /// The bytes that came before the first request.
-    n_bytes_before_requests: AtomicU64,
+    n_bytes_before_first_request: AtomicU64,
     is_authenticated: AtomicBool,
     is_write_blocked: AtomicBool,
     is_reading_request_head: AtomicBool,
     is_close_requested: AtomicBool,
     /// Set when a response body has passed on a watch event: other watches of the connection probably have
     /// the same event.
-    expects_more_events: AtomicBool,
+    expects_more_watch_events: AtomicBool,
 }
 
 /// A request that is active until its response is sent or abandoned.
@@ -148,7 +148,7 @@ impl ConnectionActivity {
     /// Records bytes from the peer. Between requests they can only belong to the next request head.
     pub(crate) fn record_bytes_read(&self, count: usize) {
         if self.n_begun_requests() == 0 {
-            self.n_bytes_before_requests.fetch_add(count as u64, Ordering::Relaxed);
+            self.n_bytes_before_first_request.fetch_add(count as u64, Ordering::Relaxed);
         }
         if self.n_active_requests() == 0 {
             self.is_reading_request_head.store(true, Ordering::Relaxed);
@@ -164,10 +164,10 @@ impl ConnectionActivity {
         self.is_write_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
-    pub(crate) fn take_expects_more_events(&self) -> bool {
+    pub(crate) fn take_expects_more_watch_events(&self) -> bool {
         // Most polls find nothing, and a load is cheaper than a swap.
-        self.expects_more_events.load(Ordering::Relaxed)
-            && self.expects_more_events.swap(false, Ordering::Relaxed)
+        self.expects_more_watch_events.load(Ordering::Relaxed)
+            && self.expects_more_watch_events.swap(false, Ordering::Relaxed)
     }
 
     pub(crate) fn is_close_requested(&self) -> bool {
@@ -194,7 +194,7 @@ impl ConnectionActivity {
     /// Whether the peer has sent more than the longest head of a request, and no request.
     pub(crate) fn has_sent_bytes_without_request(&self) -> bool {
         self.n_begun_requests() == 0
-            && self.n_bytes_before_requests.load(Ordering::Relaxed) > BYTES_BEFORE_REQUESTS_MAX
+            && self.n_bytes_before_first_request.load(Ordering::Relaxed) > BYTES_BEFORE_REQUESTS_MAX
     }
 
     pub(crate) fn n_active_requests(&self) -> usize {
@@ -213,7 +213,7 @@ impl ConnectionActivity {
 impl ActiveRequest {
     /// Records that an event of a watch was handed over. An event mostly goes to many watches.
     pub(crate) fn record_watch_event(&self) {
-        self.connection_activity.expects_more_events.store(true, Ordering::Relaxed);
+        self.connection_activity.expects_more_watch_events.store(true, Ordering::Relaxed);
     }
 }
 

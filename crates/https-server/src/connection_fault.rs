@@ -66,7 +66,7 @@ pub enum ConnectionFault {
 }
 
 /// Receives connection faults. During an attack it is called often, so it should be quick.
-pub type ReportFault = Arc<dyn Fn(&ConnectionFault) + Send + Sync>;
+pub type ConnectionFaultReporter = Arc<dyn Fn(&ConnectionFault) + Send + Sync>;
 
 /// The sources of an error of hyper, which its own text leaves out.
 fn format_causes(error: &hyper::Error) -> String {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::connection_fault::{ConnectionFault, ReportFault};
+use crate::connection_fault::{ConnectionFault, ConnectionFaultReporter};
 use crate::connection_occupancy::{ConnectionOccupancy, EvictionBlocker};
 use crate::limits::Limits;
 
@@ -74,7 +74,7 @@ pub(crate) struct ConnectionTable {
     limits: Limits,
     /// The start of the server, from which times of idleness count.
     server_start: Instant,
-    report_fault: ReportFault,
+    report_fault: ConnectionFaultReporter,
     open: Mutex<OpenConnections>,
 }
 
@@ -98,7 +98,7 @@ struct OpenConnections {
     handshaking_connections: BTreeSet<u64>,
     unauthenticated_connections: BTreeSet<u64>,
     /// The unauthenticated connections by address. An address without any has no entry.
-    unauthenticated_by_address: HashMap<AddressGroup, BTreeSet<u64>>,
+    unauthenticated_connections_by_address: HashMap<AddressGroup, BTreeSet<u64>>,
     /// The connections that count for users. A user without any has no entry.
     connections_by_user: HashMap<Arc<str>, BTreeSet<u64>>,
     /// Connections of the reserve, which are in no other set but `handshaking_connections`.
@@ -142,7 +142,7 @@ impl AddressGroup {
 }
 
 impl ConnectionTable {
-    pub(crate) fn new(limits: Limits, report_fault: ReportFault) -> Self {
+    pub(crate) fn new(limits: Limits, report_fault: ConnectionFaultReporter) -> Self {
         Self { limits, server_start: Instant::now(), report_fault, open: Mutex::default() }
     }
 
@@ -167,7 +167,7 @@ impl ConnectionTable {
 
     /// Closes a connection because the process has no descriptor for a new one. Returns whether there was one to
     /// close.
-    pub(crate) fn evict_for_descriptor(&self) -> bool {
+    pub(crate) fn evict_to_free_descriptor(&self) -> bool {
         let mut faults = Vec::new();
         let is_evicted =
             self.lock().evict_one_connection(ConnectionLimit::Descriptors, &mut faults);
@@ -197,7 +197,7 @@ impl ConnectionSlot {
     }
 
     /// Counts the connection for a user, if it counts for nobody yet, and returns whether that changed.
-    pub(crate) fn assign_to_user(
+    pub(crate) fn assign_connection_to_user(
         &self,
         user: &str,
         is_administrator: bool,
@@ -210,8 +210,12 @@ impl ConnectionSlot {
             true => ConnectionOwner::Administrator,
             false => ConnectionOwner::User(user.into()),
         };
-        let changed =
-            table.lock().assign_to_user(self.connection_number, owner, &table.limits, &mut faults);
+        let changed = table.lock().assign_connection_to_user(
+            self.connection_number,
+            owner,
+            &table.limits,
+            &mut faults,
+        );
         table.report_faults(&faults);
         if changed.is_ok() {
             self.is_authenticated.store(true, Ordering::Release);
@@ -233,7 +237,7 @@ impl ConnectionSlot {
                 let mut faults = Vec::new();
                 self.connection_table
                     .lock()
-                    .evict_from_reserve(self.connection_number, &mut faults);
+                    .evict_from_loopback_reserve(self.connection_number, &mut faults);
                 return self.connection_table.report_faults(&faults);
             }
         }
@@ -267,7 +271,12 @@ impl OpenConnections {
         let address = AddressGroup::new(peer.ip());
         let is_reserved = match self.make_room_for_connection(address, limits, faults) {
             Ok(()) => false,
-            Err(_) if address.0.is_loopback() && self.make_room_in_reserve(limits, faults) => true,
+            Err(_)
+                if address.0.is_loopback()
+                    && self.make_room_in_loopback_reserve(limits, faults) =>
+            {
+                true
+            }
             Err(limit) => {
                 faults.push(ConnectionFault::Refused { peer, limit });
                 return None;
@@ -291,7 +300,7 @@ impl OpenConnections {
             self.loopback_reserve_connections.insert(number);
         } else {
             self.unauthenticated_connections.insert(number);
-            self.unauthenticated_by_address.entry(address).or_default().insert(number);
+            self.unauthenticated_connections_by_address.entry(address).or_default().insert(number);
         }
         Some((number, is_reserved))
     }
@@ -304,7 +313,7 @@ impl OpenConnections {
         limits: &Limits,
         faults: &mut Vec<ConnectionFault>,
     ) -> Result<(), ConnectionLimit> {
-        if let Some(own) = self.unauthenticated_by_address.get(&address)
+        if let Some(own) = self.unauthenticated_connections_by_address.get(&address)
             && own.len() >= limits.unauthenticated_per_address_max.max(1)
         {
             let oldest = self.evict_oldest_idle(own);
@@ -328,7 +337,11 @@ impl OpenConnections {
 
     /// Closes a connection of the reserve, if the reserve is full: the oldest on which no administrator has
     /// authenticated, even if it has a request under way, because the reserve is not for its peer.
-    fn make_room_in_reserve(&mut self, limits: &Limits, faults: &mut Vec<ConnectionFault>) -> bool {
+    fn make_room_in_loopback_reserve(
+        &mut self,
+        limits: &Limits,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> bool {
         if self.loopback_reserve_connections.len() < limits.loopback_reserve_connections_max {
             return true;
         }
@@ -340,13 +353,17 @@ impl OpenConnections {
         if let Some(oldest) =
             self.loopback_reserve_connections.iter().find(is_unauthenticated).copied()
         {
-            return self.evict_from_reserve(oldest, faults);
+            return self.evict_from_loopback_reserve(oldest, faults);
         }
         let oldest = self.evict_oldest_idle(&self.loopback_reserve_connections);
         self.finish_eviction(oldest, ConnectionLimit::LoopbackReserve, faults).is_ok()
     }
 
-    fn evict_from_reserve(&mut self, number: u64, faults: &mut Vec<ConnectionFault>) -> bool {
+    fn evict_from_loopback_reserve(
+        &mut self,
+        number: u64,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> bool {
         let evicted = self
             .connections_by_number
             .get(&number)
@@ -421,7 +438,7 @@ impl OpenConnections {
         Ok(())
     }
 
-    fn assign_to_user(
+    fn assign_connection_to_user(
         &mut self,
         number: u64,
         owner: ConnectionOwner,
@@ -435,7 +452,7 @@ impl OpenConnections {
         }
         if self.loopback_reserve_connections.contains(&number) {
             if owner != ConnectionOwner::Administrator {
-                self.evict_from_reserve(number, faults);
+                self.evict_from_loopback_reserve(number, faults);
                 return Err(TooManyConnections);
             }
         } else if let ConnectionOwner::User(user) = &owner
@@ -449,7 +466,7 @@ impl OpenConnections {
         self.unauthenticated_connections.remove(&number);
         if let Some(entry) = self.connections_by_number.get_mut(&number) {
             remove_from_connection_set(
-                &mut self.unauthenticated_by_address,
+                &mut self.unauthenticated_connections_by_address,
                 &entry.address_group,
                 number,
             );
@@ -467,7 +484,7 @@ impl OpenConnections {
         self.unauthenticated_connections.remove(&number);
         self.loopback_reserve_connections.remove(&number);
         remove_from_connection_set(
-            &mut self.unauthenticated_by_address,
+            &mut self.unauthenticated_connections_by_address,
             &removed.address_group,
             number,
         );

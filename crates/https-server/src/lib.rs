@@ -27,15 +27,16 @@ mod tls;
 mod watched_files;
 
 pub use connection::{Connection, HttpProtocol};
-pub use connection_fault::{ConnectionFault, ReportFault};
+pub use connection_fault::{ConnectionFault, ConnectionFaultReporter};
 pub use connection_table::{ConnectionLimit, TooManyConnections};
 pub use descriptor_limit::{DescriptorLimit, raise_descriptor_limit};
 pub use limits::Limits;
 pub use listener::{BindError, Listener};
 pub use pki::{
-    CertificateFiles, GENERATED_FILES, OperatorFiles, PkiError, PkiFiles, PkiOptions, ServerNames,
-    SharedPkiOptions, create_shared_pki, host_addresses, host_name, prepare_pki_files,
-    renew_periodically, renew_shared_pki, replace_private_file, write_kubeconfig,
+    CertificateFiles, GENERATED_FILES, OperatorPkiFiles, PkiError, PkiFiles, PkiOptions,
+    ServerNames, SharedPkiOptions, create_shared_pki, host_addresses, host_name, prepare_pki_files,
+    renew_certificates_periodically, renew_shared_pki, replace_private_file,
+    write_admin_kubeconfig,
 };
 pub use request_body::{CollectBodyError, MinimumBodyRate, collect_body, discard_body};
 pub use response_body::{

@@ -31,7 +31,7 @@ pub struct Limits {
     /// Bytes of the path and query of a request. More is answered with 414.
     pub url_bytes_max: usize,
     /// Concurrent requests on an HTTP/2 connection.
-    pub streams_max: u32,
+    pub concurrent_streams_max: u32,
     /// Concurrent requests on an HTTP/2 connection on which nobody has authenticated; further ones wait.
     pub unauthenticated_streams_max: u32,
     /// Upper bound on the duration of a TLS handshake.
@@ -98,7 +98,7 @@ impl Default for Limits {
             header_bytes_max: 64 << 10,
             header_fields_max: 512,
             url_bytes_max: 8 << 10,
-            streams_max: 100,
+            concurrent_streams_max: 100,
             unauthenticated_streams_max: 10,
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),

@@ -14,7 +14,7 @@ const BACKLOG_CONNECTIONS_MAX: u32 = 4096;
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) tcp_listener: TcpListener,
-    pub(crate) address: SocketAddr,
+    pub(crate) bound_address: SocketAddr,
     /// `None` means plain HTTP.
     pub(crate) tls_config: Option<Arc<ServerConfig>>,
 }
@@ -83,11 +83,11 @@ impl Listener {
             io::ErrorKind::AddrNotAvailable => BindError::NotLocal(address),
             _ => BindError::Io { address, source },
         })?;
-        Ok(Self { tcp_listener: socket, address, tls_config: tls })
+        Ok(Self { tcp_listener: socket, bound_address: address, tls_config: tls })
     }
 
     /// The bound address, with the port that the system chose if none was requested.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn bound_address(&self) -> SocketAddr {
+        self.bound_address
     }
 }

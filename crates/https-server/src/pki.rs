@@ -23,8 +23,8 @@ use self::certificate_file::Certificate;
 use self::issue_certificate::IssuingAuthority;
 use crate::watched_files::FileReadError;
 
-pub use self::admin_kubeconfig::write_kubeconfig;
-pub use self::certificate_renewal::renew_periodically;
+pub use self::admin_kubeconfig::write_admin_kubeconfig;
+pub use self::certificate_renewal::renew_certificates_periodically;
 pub use self::host_addresses::host_addresses;
 pub use self::server_names::{ServerNames, host_name};
 pub use self::shared_pki::{SharedPkiOptions, create_shared_pki, renew_shared_pki};
@@ -53,14 +53,14 @@ pub struct PkiOptions {
     /// The names and addresses by which clients reach the server.
     pub server_names: ServerNames,
     /// Files that the operator provides.
-    pub operator_files: OperatorFiles,
+    pub operator_pki_files: OperatorPkiFiles,
     /// The time at which certificates are checked and from which new ones are valid.
     pub current_time: SystemTime,
 }
 
 /// Files of the operator, which replace generated ones. The server never writes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OperatorFiles {
+pub struct OperatorPkiFiles {
     /// The certificate that the server presents to clients.
     pub serving_certificate: Option<CertificateFiles>,
     /// The authorities of client certificates. With them, no certificate for an administrator is
@@ -163,13 +163,18 @@ pub enum PkiError {
 /// 3. If the key is missing beside its certificate, that is an error.
 ///
 /// The key of the authority is read only when a certificate is issued, so that it can be stored
-/// elsewhere. While the server runs, [`renew_periodically`] renews certificates that expire soon,
+/// elsewhere. While the server runs, [`renew_certificates_periodically`] renews certificates that expire soon,
 /// and the reload of the serving certificate picks them up.
 ///
 /// # Errors
 /// [`PkiError`] naming the file that cannot be used, read or written.
 pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
-    let PkiOptions { directory, server_names: names, operator_files, current_time: now } = options;
+    let PkiOptions {
+        directory,
+        server_names: names,
+        operator_pki_files: operator_files,
+        current_time: now,
+    } = options;
     private_files::create_directory(directory)?;
     for name in GENERATED_FILES {
         private_files::refuse_symlink(&directory.join(name))?;
@@ -230,7 +235,7 @@ struct PkiFileGenerator<'a> {
 }
 
 /// Issues a certificate for a key, signed by an authority.
-type IssueLeafCertificate<'a> =
+type LeafCertificateIssuer<'a> =
     &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, rcgen::Error>;
 
 impl PkiFileGenerator<'_> {
@@ -266,7 +271,7 @@ impl PkiFileGenerator<'_> {
         ca: &CertificateFiles,
         files: &CertificateFiles,
         is_good: &dyn Fn(&Certificate) -> bool,
-        issue: IssueLeafCertificate<'_>,
+        issue: LeafCertificateIssuer<'_>,
     ) -> Result<(), PkiError> {
         let ca_certificate = Certificate::read(&ca.certificate_path)?;
         if files.certificate_path.exists() {
@@ -299,7 +304,7 @@ impl PkiFileGenerator<'_> {
         ca_certificate: &Certificate,
         key: &KeyPair,
         files: &CertificateFiles,
-        issue: IssueLeafCertificate<'_>,
+        issue: LeafCertificateIssuer<'_>,
     ) -> Result<String, PkiError> {
         let ca_key = read_existing_key(&ca.key, "a certificate has to be issued")?;
         ca_certificate.check_matches_key(&ca_key, ca)?;

@@ -74,7 +74,7 @@ pub struct PeerDisconnected;
 
 impl Body {
     /// A body without bytes.
-    pub fn empty() -> Self {
+    pub fn empty_body() -> Self {
         Self::default()
     }
 
@@ -403,7 +403,7 @@ mod tests {
         use http_body::Body as _;
         let body = Body::from("hunter");
         assert_eq!(body.size_hint().exact(), Some(6));
-        assert!(!body.is_end_stream() && Body::empty().is_end_stream());
+        assert!(!body.is_end_stream() && Body::empty_body().is_end_stream());
         assert!(!format!("{body:?}").contains("hunter"));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::time::{Instant, sleep};
 
-use crate::activity_stream::CollectedWrites;
+use crate::activity_stream::CollectedWritesFlusher;
 use crate::connection::{ConnectionActivity, HttpProtocol};
 use crate::limits::Limits;
 use crate::shutdown::{Shutdown, ShutdownPhase};
@@ -44,7 +44,7 @@ enum ConnectionWait {
 
 /// The state of a connection that does not depend on the HTTP version.
 pub(crate) struct RunningConnection<'a, S, E> {
-    pub(crate) collected_writes: CollectedWrites<S>,
+    pub(crate) collected_writes_flusher: CollectedWritesFlusher<S>,
     pub(crate) connection_activity: &'a ConnectionActivity,
     pub(crate) protocol: HttpProtocol,
     pub(crate) limits: &'a Limits,
@@ -65,7 +65,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
     /// waits for one turn of the other tasks, because they often have the same event for other watches of the connection.
     pub(crate) async fn run<C: HttpConnection>(self, http_connection: C) -> ConnectionEnd {
         let Self {
-            collected_writes,
+            collected_writes_flusher: collected_writes,
             connection_activity: activity,
             protocol,
             limits,
@@ -75,7 +75,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
         let mut eviction = pin!(eviction);
         let mut http_connection = pin!(http_connection);
         let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
-        let mut timed_wait = current_wait(activity, protocol);
+        let mut timed_wait = current_connection_wait(activity, protocol);
         let mut timer = pin!(sleep(timeout_of_wait(timed_wait, false, limits)));
         let mut is_closing = false;
         let mut closing_deadline = None;
@@ -85,9 +85,10 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
             loop {
                 if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
                     // An error between requests is not a failure: the peer may disconnect then.
-                    let is_at_rest =
-                        matches!(current_wait(activity, protocol), ConnectionWait::Request(_))
-                            || (is_closing && activity.n_active_requests() == 0);
+                    let is_at_rest = matches!(
+                        current_connection_wait(activity, protocol),
+                        ConnectionWait::Request(_)
+                    ) || (is_closing && activity.n_active_requests() == 0);
                     return Poll::Ready(match result {
                         Err(error) if !is_at_rest => ConnectionEnd::Failed(error),
                         Ok(()) | Err(_) => ConnectionEnd::Finished,
@@ -104,7 +105,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                     let _ = collected_writes.poll_flush(cx);
                     return Poll::Ready(ConnectionEnd::Finished);
                 }
-                is_flush_deferred = !is_flush_deferred && activity.take_expects_more_events();
+                is_flush_deferred = !is_flush_deferred && activity.take_expects_more_watch_events();
                 match is_flush_deferred {
                     // This task comes after those that are ready to run now.
                     true => cx.waker().wake_by_ref(),
@@ -118,7 +119,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                     is_closing = true;
                     http_connection.as_mut().close();
                     // The server drops an idle connection whose peer ignores the graceful close.
-                    timed_wait = current_wait(activity, protocol);
+                    timed_wait = current_connection_wait(activity, protocol);
                     timer
                         .as_mut()
                         .reset(Instant::now() + timeout_of_wait(timed_wait, is_closing, limits));
@@ -138,7 +139,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                     // The server drops a peer that sends only other frames.
                     return Poll::Ready(ConnectionEnd::Finished);
                 }
-                let wait = current_wait(activity, protocol);
+                let wait = current_connection_wait(activity, protocol);
                 if wait != timed_wait
                     && matches!(wait, ConnectionWait::Reader(_) | ConnectionWait::Head(_))
                 {
@@ -183,7 +184,10 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
     }
 }
 
-fn current_wait(activity: &ConnectionActivity, protocol: HttpProtocol) -> ConnectionWait {
+fn current_connection_wait(
+    activity: &ConnectionActivity,
+    protocol: HttpProtocol,
+) -> ConnectionWait {
     let requests = activity.n_begun_requests();
     // In HTTP/2, frames that are no requests, such as pings, count as bytes too.
     let is_reading_head = protocol == HttpProtocol::Http1 && activity.is_reading_request_head();

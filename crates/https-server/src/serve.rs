@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::activity_stream::ActivityStream;
 use crate::connection::{Connection, HttpProtocol};
-use crate::connection_fault::{ConnectionFault, ReportFault};
+use crate::connection_fault::{ConnectionFault, ConnectionFaultReporter};
 use crate::connection_table::{ConnectionSlot, ConnectionTable};
 use crate::limits::Limits;
 use crate::listener::Listener;
@@ -71,7 +71,7 @@ pub fn serve<S, F>(
     listener: Listener,
     limits: Limits,
     shutdown: Shutdown,
-    report: ReportFault,
+    report: ConnectionFaultReporter,
     service: S,
 ) -> BoxedFuture
 where
@@ -109,7 +109,7 @@ pub fn serve_with_response_sender(
     listener: Listener,
     limits: Limits,
     shutdown: Shutdown,
-    report: ReportFault,
+    report: ConnectionFaultReporter,
     service: Service,
 ) -> BoxedFuture {
     Box::pin(accept_connections(listener, limits, shutdown, report, service))
@@ -119,10 +119,10 @@ async fn accept_connections(
     listener: Listener,
     limits: Limits,
     shutdown: Shutdown,
-    report: ReportFault,
+    report: ConnectionFaultReporter,
     service: Service,
 ) {
-    let Listener { tcp_listener: socket, address: _, tls_config: tls } = listener;
+    let Listener { tcp_listener: socket, bound_address: _, tls_config: tls } = listener;
     let table = Arc::new(ConnectionTable::new(limits.clone(), Arc::clone(&report)));
     let server = Arc::new(ConnectionServer {
         tls_acceptor: tls.map(TlsAcceptor::from),
@@ -153,7 +153,7 @@ async fn accept_connections(
                 // The peer has left the socket's queue.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
-                    let is_evicted = is_out_of_descriptors(&error) && table.evict_for_descriptor();
+                    let is_evicted = is_out_of_descriptors(&error) && table.evict_to_free_descriptor();
                     (server.report_fault)(&ConnectionFault::Accept(error));
                     let pause = if is_evicted { EVICTION_PAUSE } else { ACCEPT_PAUSE };
                     tokio::time::sleep(pause).await;
@@ -185,7 +185,7 @@ struct ConnectionServer {
     tls_acceptor: Option<TlsAcceptor>,
     limits: Limits,
     shutdown: Shutdown,
-    report_fault: ReportFault,
+    report_fault: ConnectionFaultReporter,
     service: Service,
 }
 
@@ -259,7 +259,7 @@ impl ConnectionServer {
         });
         let limits = &self.limits;
         let running = RunningConnection {
-            collected_writes: writes,
+            collected_writes_flusher: writes,
             connection_activity: &activity,
             protocol,
             limits,
@@ -294,7 +294,7 @@ impl ConnectionServer {
     }
 
     /// Responds to a request. Dropping the future abandons the response and not the running
-    /// request. A request waits, as if it had not been received, while [`Limits::streams_max`]
+    /// request. A request waits, as if it had not been received, while [`Limits::concurrent_streams_max`]
     /// requests of its connection run; fewer until somebody has authenticated on it.
     async fn serve_request(
         &self,
@@ -334,7 +334,7 @@ impl ConnectionServer {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if is_head && !is_http1 {
-            response = drop_response_body(response);
+            response = strip_body_for_head_response(response);
         }
         response.map(|body| body.with_active_request(active))
     }
@@ -348,9 +348,9 @@ impl ConnectionServer {
 
 /// The response to a HEAD: the header of the response to a GET, with the length of its body. hyper drops the body
 /// over HTTP/1.1 only, and an HTTP/2 peer resets a stream that sends one.
-fn drop_response_body(response: Response<Body>) -> Response<Body> {
+fn strip_body_for_head_response(response: Response<Body>) -> Response<Body> {
     let n_bytes = response.body().size_hint().exact();
-    let mut response = response.map(|_| Body::empty());
+    let mut response = response.map(|_| Body::empty_body());
     if let Some(n_bytes) = n_bytes {
         response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| n_bytes.into());
     }
@@ -388,7 +388,7 @@ fn http2_builder(limits: &Limits, executor: StreamExecutor) -> http2::Builder<St
     let mut builder = http2::Builder::new(executor);
     builder
         .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams_max)
+        .max_concurrent_streams(limits.concurrent_streams_max)
         .max_header_list_size(limits.header_bytes_max)
         .max_pending_accept_reset_streams(HTTP2_PENDING_RESETS_MAX)
         .max_local_error_reset_streams(HTTP2_ERROR_RESETS_MAX)

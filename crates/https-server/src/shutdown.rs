@@ -50,7 +50,7 @@ pub struct DrainPlan {
     /// The time in which watches are ended. Zero ends them at a fixed rate.
     pub watch_termination_period: Duration,
     /// Upper bound on the time in which active requests end.
-    pub request_timeout: Duration,
+    pub request_drain_timeout: Duration,
 }
 
 /// How a shutdown ended.
@@ -155,7 +155,7 @@ impl Shutdown {
         self.end_watches(plan.watch_termination_period).await;
         self.advance_to_phase(ShutdownPhase::Closing);
         let mut connections = self.0.n_connections.subscribe();
-        let deadline = Instant::now() + plan.request_timeout;
+        let deadline = Instant::now() + plan.request_drain_timeout;
         let drained = match tokio::time::timeout_at(
             deadline,
             connections.wait_for(|open| *open == 0),
@@ -272,7 +272,7 @@ mod tests {
         let plan = DrainPlan {
             unready_delay: Duration::from_secs(3),
             watch_termination_period: Duration::ZERO,
-            request_timeout: Duration::from_secs(60),
+            request_drain_timeout: Duration::from_secs(60),
         };
         let begin = Instant::now();
         let idle = Shutdown::new();

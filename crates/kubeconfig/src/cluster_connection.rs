@@ -9,7 +9,7 @@ use field_errors::nearest_word;
 use https_client::{Destination, Scheme, Target};
 
 use crate::cluster_target;
-use crate::connection::ServiceConnection;
+use crate::connection::ServerConnection;
 use crate::kubeconfig_file::{Cluster, ExecSettings};
 use crate::load_error::{LoadError, invalid_configuration_error, single_problem_error};
 use crate::merged_kubeconfig::{MergedEntry, MergedKubeconfig};
@@ -33,7 +33,7 @@ pub struct ContextOverrides {
 #[derive(Debug, Clone)]
 pub struct ClusterConnection {
     /// The connection, with all credentials but those of `exec`.
-    pub service_connection: ServiceConnection,
+    pub server_connection: ServerConnection,
     /// The namespace of the context; empty if it names none.
     pub namespace: String,
     /// The program that provides the credentials.
@@ -118,7 +118,7 @@ pub fn load_cluster_connection(
     let exec_cluster = exec_cluster_info(&cluster.entry, &mut files);
     used_paths.extend(files.into_used_paths().into_iter().skip(1));
     Ok(ClusterConnection {
-        service_connection: ServiceConnection {
+        server_connection: ServerConnection {
             client_target: target,
             source_files: used_paths,
             warnings,
@@ -258,7 +258,7 @@ users:
     fn the_first_file_that_has_an_entry_counts() {
         let both = ["/one/config", "/missing", "/two/config"];
         let loaded = load(&both, &ContextOverrides::default()).unwrap();
-        let target = loaded.service_connection.client_target;
+        let target = loaded.server_connection.client_target;
         let host = Destination::Url {
             scheme: Scheme::Https,
             host: "dev.example".to_owned(),

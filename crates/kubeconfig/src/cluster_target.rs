@@ -3,7 +3,7 @@
 use crate::kubeconfig_file::{Cluster, User};
 use document::{SourcePosition, Warning, WarningCode};
 use https_client::{
-    CaBundle, Credentials, Destination, Impersonation, Proxy, ProxyUrl, Scheme, Target, Trust,
+    CaBundle, Credentials, Destination, Impersonation, Proxy, ProxyUrl, Scheme, ServerTrust, Target,
 };
 
 use crate::credentials::{load_client_certificate, load_user_credentials};
@@ -51,8 +51,8 @@ pub(crate) fn build_target(
     if let (Credentials::None, Some((username, password))) = (&target.credentials, userinfo) {
         target.credentials = Credentials::Basic { username, password };
     }
-    target.trust = load_cluster_trust(cluster, files)?;
-    if target.trust == Trust::DangerousAcceptAny {
+    target.server_trust = load_cluster_trust(cluster, files)?;
+    if target.server_trust == ServerTrust::DangerousAcceptAny {
         let message = "the certificate of the server is not verified".to_owned();
         let hint = "set `certificate-authority` to the CA that signs it";
         warnings.push(Warning {
@@ -135,7 +135,7 @@ fn build_impersonation(user: &User) -> Impersonation {
 fn load_cluster_trust(
     cluster: &Cluster,
     files: &mut ReferencedFiles<'_>,
-) -> Result<Trust, ConfigProblem> {
+) -> Result<ServerTrust, ConfigProblem> {
     let (data, file) = (&cluster.certificate_authority_data, &cluster.certificate_authority);
     let has_roots = !data.value.is_empty() || !file.value.is_empty();
     let insecure = &cluster.insecure_skip_tls_verify;
@@ -148,8 +148,8 @@ fn load_cluster_trust(
                 "specifying a root certificates file with the insecure flag is not allowed";
             Err(problem("insecure-skip-tls-verify", insecure.position, &message))
         }
-        (false, true) => Ok(Trust::DangerousAcceptAny),
-        (false, false) => Ok(Trust::System),
+        (false, true) => Ok(ServerTrust::DangerousAcceptAny),
+        (false, false) => Ok(ServerTrust::System),
         (true, false) if !data.value.is_empty() => parse_ca_bundle(&data.value)
             .map_err(|error| problem("certificate-authority-data", data.position, &error)),
         (true, false) => {
@@ -163,6 +163,6 @@ fn load_cluster_trust(
 }
 
 /// Parses the CA certificates of a PEM text.
-pub(crate) fn parse_ca_bundle(pem: &[u8]) -> Result<Trust, CertificateError> {
-    CaBundle::from_pem(pem).map(Trust::CaBundle).map_err(CertificateError::CaBundle)
+pub(crate) fn parse_ca_bundle(pem: &[u8]) -> Result<ServerTrust, CertificateError> {
+    CaBundle::from_pem(pem).map(ServerTrust::CaBundle).map_err(CertificateError::CaBundle)
 }

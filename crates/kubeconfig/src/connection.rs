@@ -11,14 +11,14 @@ use crate::load_error::LoadError;
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadedConnections {
     /// A kubeconfig: one service.
-    Kubeconfig(Box<ServiceConnection>),
+    Kubeconfig(Box<ServerConnection>),
     /// An `ExternalAuthorizationHookConfiguration`: one service or more, in their order.
-    Hooks(Vec<HookConnection>),
+    Hooks(Vec<AuthorizationHookConnection>),
 }
 
 /// The connection to one service.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ServiceConnection {
+pub struct ServerConnection {
     /// The address of the service, and how a client connects to it.
     pub client_target: Target,
     /// Every file that the connection depends on; the kubeconfig or hook file comes first. If one of
@@ -30,11 +30,11 @@ pub struct ServiceConnection {
 
 /// The connection to one authorization hook.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HookConnection {
+pub struct AuthorizationHookConnection {
     /// The name of the hook. If a flag names the file, the authorizer has the same name.
     pub name: String,
     /// The connection to the hook.
-    pub service_connection: ServiceConnection,
+    pub server_connection: ServerConnection,
 }
 
 impl LoadedConnections {
@@ -43,11 +43,11 @@ impl LoadedConnections {
     /// # Errors
     ///
     /// The file has several hooks.
-    pub fn into_single_connection(self) -> Result<ServiceConnection, LoadError> {
+    pub fn into_single_connection(self) -> Result<ServerConnection, LoadError> {
         match self {
             Self::Kubeconfig(connection) => Ok(*connection),
             Self::Hooks(mut hooks) => match (hooks.pop(), hooks.len()) {
-                (Some(hook), 0) => Ok(hook.service_connection),
+                (Some(hook), 0) => Ok(hook.server_connection),
                 (_, n_others) => Err(LoadError::NotExactlyOneHook { n_hooks: n_others + 1 }),
             },
         }

@@ -101,12 +101,12 @@ pub(crate) fn check_client_certificate(
     files: &mut ReferencedFiles<'_>,
 ) -> Result<ClientCertificate, CertificateError> {
     let now = ClientCertificate {
-        certificate: certificate.read_pem_inline(files)?,
+        certificate_location: certificate.read_pem_inline(files)?,
         key: key.read_pem_inline(files)?,
     };
-    now.check_usable()?;
+    now.check_certificate_usable()?;
     Ok(ClientCertificate {
-        certificate: certificate.into_pem_location(),
+        certificate_location: certificate.into_pem_location(),
         key: key.into_pem_location(),
     })
 }

@@ -6,7 +6,7 @@ use https_client::{Credentials, Destination, Scheme, Target};
 
 use crate::cluster_connection::{ClusterConnection, ExecClusterInfo};
 use crate::cluster_target::parse_ca_bundle;
-use crate::connection::ServiceConnection;
+use crate::connection::ServerConnection;
 use crate::load_error::CertificateError;
 use crate::referenced_files::{FileError, ReadFileFn, ReferencedFiles};
 
@@ -65,7 +65,7 @@ pub fn in_cluster_connection(
     let destination =
         Destination::Url { scheme: Scheme::Https, host: host.clone(), port: Some(port) };
     let mut target = Target::new(destination, "");
-    target.trust = parse_ca_bundle(&pem)?;
+    target.server_trust = parse_ca_bundle(&pem)?;
     target.credentials = Credentials::TokenFile { path: token, fallback: None };
     let namespace = read(Path::new(&file("namespace"))).unwrap_or_default();
     let namespace = String::from_utf8_lossy(&namespace).trim().to_owned();
@@ -75,7 +75,7 @@ pub fn in_cluster_connection(
         ..ExecClusterInfo::default()
     };
     Ok(ClusterConnection {
-        service_connection: ServiceConnection {
+        server_connection: ServerConnection {
             client_target: target,
             source_files: files.into_used_paths(),
             warnings: Vec::new(),

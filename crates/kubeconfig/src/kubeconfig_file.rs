@@ -2,11 +2,11 @@
 
 mod decode;
 mod exec_settings;
-mod read;
+mod kubeconfig_reader;
 mod schema;
 #[cfg(test)]
 mod tests;
 
 pub use decode::{DecodedKubeconfig, decode_kubeconfig};
 pub use exec_settings::ExecSettings;
-pub(crate) use read::{Cluster, Context, Kubeconfig, User};
+pub(crate) use kubeconfig_reader::{Cluster, Context, Kubeconfig, User};

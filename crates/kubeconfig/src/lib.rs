@@ -7,12 +7,12 @@
 
 #![deny(clippy::indexing_slicing)]
 
+mod authorization_hook_connections;
 mod cluster_check;
 mod cluster_connection;
 mod cluster_target;
 mod connection;
 mod credentials;
-mod hook_connections;
 mod in_cluster;
 mod kubeconfig_file;
 mod load_connections;
@@ -21,17 +21,19 @@ mod merged_kubeconfig;
 mod referenced_files;
 mod select_context;
 mod server_url;
-mod service_users;
 mod url_path;
 mod user_check;
+mod users_by_server_name;
 
 pub use cluster_connection::{
     ClusterConnection, ContextOverrides, ExecClusterInfo, load_cluster_connection,
 };
-pub use connection::{HookConnection, LoadedConnections, ServiceConnection};
+pub use connection::{AuthorizationHookConnection, LoadedConnections, ServerConnection};
 pub use in_cluster::{InClusterError, in_cluster_connection};
 pub use kubeconfig_file::{DecodedKubeconfig, ExecSettings, decode_kubeconfig};
 pub use load_connections::{load_connections, parse_connections};
 pub use load_error::LoadError;
 pub use referenced_files::{FILE_BYTES_MAX, ReadFileFn, read_file};
-pub use service_users::{ServiceUsers, UserCredentials, load_service_users, parse_service_users};
+pub use users_by_server_name::{
+    UserCredentials, UsersByServerName, load_users_by_server_name, parse_users_by_server_name,
+};

@@ -6,11 +6,11 @@ use crate::kubeconfig_file;
 use config::authorization_hooks as hook_file;
 use document::{DecodeError, ReadError, Source};
 
-use crate::connection::{LoadedConnections, ServiceConnection};
+use crate::connection::{LoadedConnections, ServerConnection};
 use crate::load_error::LoadError;
 use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::select_context::select_context;
-use crate::{cluster_target, hook_connections};
+use crate::{authorization_hook_connections, cluster_target};
 
 /// Loads the file at a path, and the files that it refers to, through `read`.
 ///
@@ -37,9 +37,11 @@ pub fn parse_connections(
     path: &Path,
     read: ReadFileFn<'_>,
 ) -> Result<LoadedConnections, LoadError> {
-    if hook_file::is_hook_configuration(source) {
-        return hook_connections::load_hook_connections(source, path, read)
-            .map(LoadedConnections::Hooks);
+    if hook_file::is_authorization_hook_configuration(source) {
+        return authorization_hook_connections::load_authorization_hook_connections(
+            source, path, read,
+        )
+        .map(LoadedConnections::Hooks);
     }
     load_kubeconfig_connection(source, path, read)
         .map(|connection| LoadedConnections::Kubeconfig(Box::new(connection)))
@@ -49,7 +51,7 @@ fn load_kubeconfig_connection(
     source: &Source<'_>,
     path: &Path,
     read: ReadFileFn<'_>,
-) -> Result<ServiceConnection, LoadError> {
+) -> Result<ServerConnection, LoadError> {
     let decoded =
         kubeconfig_file::decode_kubeconfig(source).map_err(|error| to_load_error(source, error))?;
     let mut warnings = decoded.warnings;
@@ -59,7 +61,7 @@ fn load_kubeconfig_connection(
     })?;
     let target = cluster_target::build_target(&selected, &mut files, source.name, &mut warnings)
         .map_err(|problem| crate::load_error::single_problem_error(source.name, problem))?;
-    Ok(ServiceConnection { client_target: target, source_files: files.into_used_paths(), warnings })
+    Ok(ServerConnection { client_target: target, source_files: files.into_used_paths(), warnings })
 }
 
 pub(crate) fn to_load_error(source: &Source<'_>, error: DecodeError) -> LoadError {

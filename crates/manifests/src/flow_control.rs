@@ -2,9 +2,9 @@
 
 mod auto_update;
 mod bad_value_format;
-mod decode;
+mod decode_flow_control;
 mod defaults;
-mod encode;
+mod encode_flow_control;
 #[cfg(test)]
 mod tests;
 mod validate_flow_schema;
@@ -12,11 +12,12 @@ mod validate_priority_level;
 mod wire;
 
 pub use auto_update::{
-    MandatoryOrSuggested, is_auto_updated, set_auto_update_annotation, update_default_object,
+    MandatoryOrSuggested, is_auto_updated, set_auto_update_annotation,
+    update_default_flow_control_object,
 };
-pub use decode::{DecodeError, decode_flow_schema, decode_priority_level};
+pub use decode_flow_control::{FlowControlDecodeError, decode_flow_schema, decode_priority_level};
 pub use defaults::set_flow_control_defaults;
-pub use encode::{encode_flow_schema, encode_priority_level};
+pub use encode_flow_control::{encode_flow_schema, encode_priority_level};
 pub use validate_flow_schema::{validate_flow_schema, validate_flow_schema_status};
 pub use validate_priority_level::{validate_priority_level, validate_priority_level_status};
 

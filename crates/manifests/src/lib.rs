@@ -10,13 +10,13 @@
 pub mod abac;
 pub mod flow_control;
 mod manifest_file;
-mod node_object;
+mod node_authorizer_object;
 pub mod rbac;
 
 pub use manifest_file::{
     AuthorizerObject, DuplicateObjects, ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX,
-    ManifestObject, Manifests, ReadOptions, UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX,
-    find_duplicate_objects, find_duplicate_unstructured_objects, lint_role_references, read,
-    read_manifests_with_options,
+    ManifestObject, ManifestReadOptions, Manifests, UnstructuredObject, WARNINGS_MAX,
+    YAML_NODES_MAX, find_duplicate_objects, find_duplicate_unstructured_objects,
+    lint_role_references, read, read_manifests_with_options,
 };
-pub use node_object::parse_node_object;
+pub use node_authorizer_object::parse_node_authorizer_object;

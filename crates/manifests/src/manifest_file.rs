@@ -10,12 +10,12 @@
 mod duplicate_keys;
 mod duplicate_objects;
 mod lint;
+mod list_schema;
 mod locate_field;
+mod manifest_reader;
 mod object_class;
 mod object_to_json;
 mod rbac_hint;
-mod read;
-mod schema;
 #[cfg(test)]
 mod tests;
 mod unstructured_object;
@@ -31,7 +31,7 @@ pub use duplicate_objects::{
     DuplicateObjects, find_duplicate_objects, find_duplicate_unstructured_objects,
 };
 pub use lint::lint_role_references;
-pub use read::{ReadOptions, read, read_manifests_with_options};
+pub use manifest_reader::{ManifestReadOptions, read, read_manifests_with_options};
 pub use unstructured_object::{KindHandler, KindHandling, UnstructuredObject};
 
 /// The largest file that is read, in bytes: room for a dump of several hundred thousand objects.
@@ -54,7 +54,7 @@ pub const WARNINGS_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Manifests {
     /// The objects that an authorizer uses, in the order of the file.
-    pub objects: Vec<ManifestObject>,
+    pub authorizer_objects: Vec<ManifestObject>,
     /// The objects that the reader kept as JSON for the caller, in the order of the file.
     pub unstructured_objects: Vec<UnstructuredObject>,
     /// The number of objects that no authorizer uses.

@@ -1,21 +1,22 @@
 //! The four kinds of `rbac.authorization.k8s.io/v1`: decoding, validation and encoding.
 
 mod bootstrap;
-mod decode;
-mod encode;
-mod metadata;
+mod decode_rbac;
+mod encode_rbac;
+mod metadata_validation;
+mod rbac_schema;
 mod role_limits;
-mod schema;
 #[cfg(test)]
 mod tests;
-mod validate;
+mod validate_rbac;
 mod wire;
 
 pub use bootstrap::bootstrap_policy;
-pub use decode::{
-    API_VERSION, DecodeError, Kind, RbacObject, UnvalidatedObject, decode_object, decode_rules,
+pub use decode_rbac::{
+    API_VERSION, Kind, RbacDecodeError, RbacObject, UnvalidatedRbacObject, decode_rbac_rules,
+    decode_unvalidated_rbac_object,
 };
-pub use encode::{encode_object, encode_rule, encode_subject};
+pub use encode_rbac::{encode_rbac_object, encode_rbac_rule, encode_rbac_subject};
+pub(crate) use rbac_schema::OBJECT_META;
 pub use role_limits::check_role_limits;
-pub(crate) use schema::OBJECT_META;
-pub use validate::validate_object_update;
+pub use validate_rbac::validate_rbac_object_update;

@@ -15,7 +15,7 @@ use admission_hooks::{CallReport, ConditionReport, HookFailureCause, Phase};
 use prometheus::Registry;
 
 use self::config_freshness::ConfigFreshness;
-pub use self::config_freshness::ConfigRefusal;
+pub use self::config_freshness::StaleConfigRefusal;
 use self::hook_calls::HookCalls;
 pub use self::initializer_waits::InitializerTimeoutAction;
 use self::initializer_waits::InitializerWaits;
@@ -73,13 +73,13 @@ impl AdmissionMetrics {
     /// Sets the revision of the store up to which the configuration is in effect, and the time since the store last
     /// confirmed that it is the newest (before the first confirmation, since the start of the server). The server calls
     /// this before it reads the registry.
-    pub fn set_config_freshness(&self, revision: u64, age: Duration) {
-        self.config_freshness.set_config_freshness(revision, age);
+    pub fn set_admission_config_freshness(&self, revision: u64, age: Duration) {
+        self.config_freshness.set_admission_config_freshness(revision, age);
     }
 
     /// Counts a request that is refused because the configuration is not known to be current.
-    pub fn count_config_refusal(&self, reason: ConfigRefusal) {
-        self.config_freshness.count_config_refusal(reason);
+    pub fn count_stale_config_refusal(&self, reason: StaleConfigRefusal) {
+        self.config_freshness.count_stale_config_refusal(reason);
     }
 
     /// Counts a request that is admitted although the store could not confirm that the configuration is the newest.
@@ -112,12 +112,13 @@ impl AdmissionMetrics {
 
     /// Records how long a create request waited for the initializers of its object.
     pub fn record_initializer_wait(&self, took: Duration) {
-        self.initializer_waits.record_wait_duration(took);
+        self.initializer_waits.record_initializer_wait(took);
     }
 
     /// Counts an initializer that did not act in time.
     pub fn count_initializer_timeout(&self, name: &str, action: InitializerTimeoutAction) {
-        self.initializer_waits.count_timeout(self.initializer_label_value(name), action);
+        self.initializer_waits
+            .count_initializer_timeout(self.initializer_label_value(name), action);
     }
 
     /// Counts a read that removed an initializer which was pending long after its timeout.
@@ -137,7 +138,7 @@ impl AdmissionMetrics {
 
 impl admission_hooks::HookObserver for AdmissionMetrics {
     fn on_call(&self, report: &CallReport<'_>) {
-        self.hook_calls.record_call(report);
+        self.hook_calls.record_hook_call(report);
     }
 
     fn on_conditions(&self, report: &ConditionReport<'_>) {

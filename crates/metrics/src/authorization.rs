@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use authz::Decision;
 use authz_chain::AuthorizerType;
-use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
+use authz_reload::{AppliedConfig, AuthorizationObserverFactory, ReloadStatus};
 use authz_webhook::Webhook;
 use prometheus::Registry;
 use prometheus::core::{Collector, Desc};
@@ -28,7 +28,7 @@ use self::webhook_calls::WebhookCalls;
 
 /// The metrics of the authorizer chain.
 ///
-/// The builder of the chain gets it as [`AuthorizationObservers`], and the server calls
+/// The builder of the chain gets it as [`AuthorizationObserverFactory`], and the server calls
 /// [`AuthorizationMetrics::record_decision`] for each request.
 #[derive(Debug)]
 pub struct AuthorizationMetrics {
@@ -65,7 +65,7 @@ impl AuthorizationMetrics {
         let families = COMMON.iter().chain(of_config_file);
         let descriptors =
             families.map(|family| family.to_descriptor()).collect::<Result<_, _>>()?;
-        let collector = RegistryCollector {
+        let collector = AuthorizationCollector {
             authorization_metrics: Arc::clone(&metrics),
             metric_descriptors: descriptors,
         };
@@ -87,12 +87,12 @@ impl AuthorizationMetrics {
     }
 }
 
-impl AuthorizationObservers for AuthorizationMetrics {
-    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+impl AuthorizationObserverFactory for AuthorizationMetrics {
+    fn create_webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
         self.webhook_calls.get_or_create_counters(name)
     }
 
-    fn authorizer_observer(
+    fn create_decision_observer(
         &self,
         kind: AuthorizerType,
         name: &str,
@@ -114,12 +114,12 @@ impl AuthorizationObservers for AuthorizationMetrics {
     }
 }
 
-struct RegistryCollector {
+struct AuthorizationCollector {
     authorization_metrics: Arc<AuthorizationMetrics>,
     metric_descriptors: Vec<Desc>,
 }
 
-impl Collector for RegistryCollector {
+impl Collector for AuthorizationCollector {
     fn desc(&self) -> Vec<&Desc> {
         self.metric_descriptors.iter().collect()
     }

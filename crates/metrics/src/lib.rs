@@ -23,6 +23,6 @@ mod register_metrics;
 mod series_by_name;
 mod striped_counters;
 
-pub use admission::{AdmissionMetrics, ConfigRefusal, InitializerTimeoutAction};
+pub use admission::{AdmissionMetrics, InitializerTimeoutAction, StaleConfigRefusal};
 pub use authorization::AuthorizationMetrics;
 pub use bounded_names::{NAMES_MAX, OTHER_NAMES};

@@ -23,7 +23,7 @@ pub(crate) fn register_counter(
     name: &str,
     help: &str,
 ) -> Result<IntCounter, Error> {
-    register(registry, IntCounter::new(name, help)?)
+    register_metric(registry, IntCounter::new(name, help)?)
 }
 
 /// Registers a counter with labels.
@@ -36,7 +36,7 @@ pub(crate) fn register_counter_vec(
     labels: &[&str],
     help: &str,
 ) -> Result<IntCounterVec, Error> {
-    register(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
+    register_metric(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
 }
 
 /// Registers a gauge of floating-point numbers.
@@ -44,7 +44,7 @@ pub(crate) fn register_counter_vec(
 /// # Errors
 /// See the [module](self).
 pub(crate) fn register_gauge(registry: &Registry, name: &str, help: &str) -> Result<Gauge, Error> {
-    register(registry, Gauge::new(name, help)?)
+    register_metric(registry, Gauge::new(name, help)?)
 }
 
 /// Registers a gauge of integers.
@@ -56,7 +56,7 @@ pub(crate) fn register_int_gauge(
     name: &str,
     help: &str,
 ) -> Result<IntGauge, Error> {
-    register(registry, IntGauge::new(name, help)?)
+    register_metric(registry, IntGauge::new(name, help)?)
 }
 
 /// Registers a histogram of durations; `buckets` are upper bounds in seconds.
@@ -70,7 +70,7 @@ pub(crate) fn register_histogram(
     help: &str,
 ) -> Result<Histogram, Error> {
     let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-    register(registry, Histogram::with_opts(options)?)
+    register_metric(registry, Histogram::with_opts(options)?)
 }
 
 /// Registers a histogram of durations with labels; `buckets` are upper bounds in seconds.
@@ -85,10 +85,13 @@ pub(crate) fn register_histogram_vec(
     help: &str,
 ) -> Result<HistogramVec, Error> {
     let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-    register(registry, HistogramVec::new(options, labels)?)
+    register_metric(registry, HistogramVec::new(options, labels)?)
 }
 
-fn register<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, Error> {
+fn register_metric<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: C,
+) -> Result<C, Error> {
     registry.register(Box::new(metric.clone()))?;
     Ok(metric)
 }

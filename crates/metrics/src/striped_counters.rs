@@ -16,7 +16,7 @@ const STRIPES: usize = 8;
 
 /// Copies of a group of counters, no two of them in one cache line.
 #[derive(Debug, Default)]
-pub(crate) struct Striped<T> {
+pub(crate) struct StripedCounters<T> {
     stripes: [CacheAlignedStripe<T>; STRIPES],
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Striped<T> {
 #[repr(align(128))]
 struct CacheAlignedStripe<T>(T);
 
-impl<T> Striped<T> {
+impl<T> StripedCounters<T> {
     /// Returns the copy that this thread increments.
     pub(crate) fn stripe_of_this_thread(&self) -> &T {
         thread_local! {
@@ -50,7 +50,7 @@ impl<T> Striped<T> {
     pub(crate) fn merge_histogram_over_stripes<const N: usize>(
         &self,
         bounds: &BucketBounds<N>,
-        histogram_of: impl Fn(&T) -> &Histogram<N>,
+        histogram_of: impl Fn(&T) -> &DurationHistogram<N>,
     ) -> MergedHistogram {
         MergedHistogram::merge_histograms(
             bounds,
@@ -77,13 +77,13 @@ pub(crate) type BucketBounds<const N: usize> = [u64; N];
 
 /// A histogram of durations: the number of durations in each bucket, and their sum.
 #[derive(Debug)]
-pub(crate) struct Histogram<const N: usize> {
+pub(crate) struct DurationHistogram<const N: usize> {
     bucket_counts: [AtomicU64; N],
     n_above_bounds: AtomicU64,
     sum_ns: AtomicU64,
 }
 
-impl<const N: usize> Default for Histogram<N> {
+impl<const N: usize> Default for DurationHistogram<N> {
     fn default() -> Self {
         Self {
             bucket_counts: [const { AtomicU64::new(0) }; N],
@@ -93,7 +93,7 @@ impl<const N: usize> Default for Histogram<N> {
     }
 }
 
-impl<const N: usize> Histogram<N> {
+impl<const N: usize> DurationHistogram<N> {
     pub(crate) fn observe_duration(&self, bounds: &BucketBounds<N>, duration: Duration) {
         let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let bucket = bounds.partition_point(|bound| *bound < ns);
@@ -114,9 +114,9 @@ pub(crate) struct MergedHistogram {
 impl MergedHistogram {
     pub(crate) fn merge_histograms<'a, const N: usize>(
         bounds: &BucketBounds<N>,
-        histograms: impl Iterator<Item = &'a Histogram<N>> + Clone,
+        histograms: impl Iterator<Item = &'a DurationHistogram<N>> + Clone,
     ) -> Self {
-        let sum = |counter_of: fn(&Histogram<N>) -> &AtomicU64| -> u64 {
+        let sum = |counter_of: fn(&DurationHistogram<N>) -> &AtomicU64| -> u64 {
             histograms
                 .clone()
                 .map(|histogram| load_counter(counter_of(histogram)))
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_the_bucket_below_it() {
-        let histogram = Histogram::default();
+        let histogram = DurationHistogram::default();
         for ns in [0, 1_000, 1_001, 5_000_000, 5_000_001] {
             histogram.observe_duration(&BOUNDS, Duration::from_nanos(ns));
         }
@@ -188,9 +188,9 @@ mod tests {
         #[derive(Default)]
         struct Counters {
             n: AtomicU64,
-            times: Histogram<2>,
+            times: DurationHistogram<2>,
         }
-        let striped = Striped::<Counters>::default();
+        let striped = StripedCounters::<Counters>::default();
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {
                 scope.spawn(|| {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_longest_duration_is_above_all_buckets() {
-        let histogram = Histogram::default();
+        let histogram = DurationHistogram::default();
         histogram.observe_duration(&BOUNDS, Duration::MAX);
         let merged = MergedHistogram::merge_histograms(&BOUNDS, [&histogram].into_iter());
         assert_eq!((merged.cumulative_buckets[1].1, merged.n_observations), (0, 1));

@@ -5,9 +5,9 @@
 //! directives, because no typed decoder follows that would drop them. Patches that Kubernetes rejects
 //! with an internal error are client errors here.
 
-mod directive;
 mod list_order;
 mod merge_list;
+mod patch_directives;
 
 use std::collections::HashSet;
 
@@ -16,14 +16,14 @@ use serde_json::Value;
 
 use crate::merge_keys::{MergeStrategy, StrategicMergeSchema};
 use crate::patch_error::PatchError;
+use list_order::{check_set_element_order, item_identities, order_merged_items};
+use merge_list::{merge_list, remove_scalars};
 #[cfg(test)]
-pub(crate) use directive::strip_nulls_and_directives;
-use directive::{
+pub(crate) use patch_directives::strip_nulls_and_directives;
+use patch_directives::{
     ListDirectiveKind, PATCH, RETAIN_KEYS, strip_new_member_value,
     strip_object_nulls_and_directives,
 };
-use list_order::{check_set_element_order, item_identities, order_merged_items};
-use merge_list::{merge_list, remove_scalars};
 
 /// Merges a patch into an object of a built-in kind.
 ///
@@ -65,14 +65,14 @@ impl StrategicMerger<'_> {
             *original = match directive.as_str() {
                 Some("replace") => strip_object_nulls_and_directives(patch),
                 Some("delete") => Tree::new(),
-                _ => return Err(directive::unknown_directive_error(&directive)),
+                _ => return Err(patch_directives::unknown_directive_error(&directive)),
             };
             return Ok(());
         }
         if let Some(keys) = patch.shift_remove(RETAIN_KEYS) {
             apply_retain_keys(original, &keys, &patch)?;
         }
-        let (directives, mut patch) = directive::take_list_directives(patch)?;
+        let (directives, mut patch) = patch_directives::take_list_directives(patch)?;
         // Members are removed all at once, because each removal moves all later members.
         let mut ordered_lists = HashSet::new();
         for (directive, list, value) in directives {
@@ -186,7 +186,8 @@ fn apply_retain_keys(original: &mut Tree, keys: &Value, patch: &Tree) -> Result<
     let keys: HashSet<&str> =
         keys.as_array().ok_or_else(malformed)?.iter().filter_map(Value::as_str).collect();
     let is_listed = |name: &str| keys.contains(name);
-    let sets = |name: &str, value: &Value| !value.is_null() && !directive::is_list_directive(name);
+    let sets =
+        |name: &str, value: &Value| !value.is_null() && !patch_directives::is_list_directive(name);
     if patch.iter().any(|(name, value)| sets(name, value) && !is_listed(name)) {
         return Err(malformed());
     }

@@ -74,7 +74,7 @@ impl<K, V> Map<K, V> {
 
     /// Iterates over all entries in unspecified order.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { pending_nodes: vec![&self.root], leaf_entries: [].iter() }
+        Iter { unvisited_nodes: vec![&self.root], leaf_entries: [].iter() }
     }
 
     /// Iterates over all values in unspecified order.
@@ -92,7 +92,8 @@ impl<K: Hash + Eq, V> Map<K, V> {
         Q: Hash + Eq + ?Sized,
     {
         let hash = self.hash_builder.hash_one(key);
-        let entry = self.root.find_leaf(hash).iter().find(|entry| entry.has_key(hash, key));
+        let entry =
+            self.root.find_leaf(hash).iter().find(|entry| entry.has_hash_and_key(hash, key));
         entry.map(|entry| &entry.value)
     }
 
@@ -117,7 +118,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         black_box(entries.fold(0, |all, entry| all ^ entry.hash));
         let mut values = [None; N];
         for ((value, (hash, leaf)), key) in values.iter_mut().zip(leaves).zip(keys) {
-            let entry = leaf.iter().find(|entry| entry.has_key(hash, key.borrow()));
+            let entry = leaf.iter().find(|entry| entry.has_hash_and_key(hash, key.borrow()));
             *value = entry.map(|entry| &entry.value);
         }
         values
@@ -182,7 +183,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
 
 impl<K, V> Entry<K, V> {
     #[inline]
-    fn has_key<Q>(&self, hash: u64, key: &Q) -> bool
+    fn has_hash_and_key<Q>(&self, hash: u64, key: &Q) -> bool
     where
         K: Borrow<Q>,
         Q: Eq + ?Sized,
@@ -199,7 +200,7 @@ impl<K, V> Node<K, V> {
         loop {
             match node {
                 Self::Leaf(entries) => return entries,
-                Self::Branch(children) => node = &children[lowest_digit(digits)],
+                Self::Branch(children) => node = &children[lowest_hash_digit(digits)],
             }
             digits >>= DIGIT_BITS;
         }
@@ -213,14 +214,15 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
         Q: Eq + ?Sized,
     {
         match self {
-            Self::Branch(children) => Arc::make_mut(children)[lowest_digit(digits)].get_mut(
+            Self::Branch(children) => Arc::make_mut(children)[lowest_hash_digit(digits)].get_mut(
                 hash,
                 digits >> DIGIT_BITS,
                 key,
             ),
             Self::Leaf(entries) => {
                 let entries = Arc::make_mut(entries).iter_mut();
-                let mut matching_entries = entries.filter(|entry| entry.has_key(hash, key));
+                let mut matching_entries =
+                    entries.filter(|entry| entry.has_hash_and_key(hash, key));
                 matching_entries.next().map(|entry| &mut entry.value)
             }
         }
@@ -236,18 +238,19 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
         if let Self::Leaf(entries) = self
             && entries.len() >= LEAF_ENTRIES_MAX
             && depth < DEPTH_MAX
-            && !entries.iter().any(|entry| entry.has_key(hash, &key))
+            && !entries.iter().any(|entry| entry.has_hash_and_key(hash, &key))
         {
             *self = Self::split_leaf(entries, depth);
         }
         match self {
             Self::Branch(children) => {
                 let child =
-                    &mut Arc::make_mut(children)[lowest_digit(hash >> (depth * DIGIT_BITS))];
+                    &mut Arc::make_mut(children)[lowest_hash_digit(hash >> (depth * DIGIT_BITS))];
                 child.get_or_insert_with(depth + 1, hash, key, make_value)
             }
             Self::Leaf(entries) => {
-                let existing_idx = entries.iter().position(|entry| entry.has_key(hash, &key));
+                let existing_idx =
+                    entries.iter().position(|entry| entry.has_hash_and_key(hash, &key));
                 let idx = existing_idx.unwrap_or_else(|| {
                     let entry = Entry { hash, key, value: make_value() };
                     *entries = entries.iter().cloned().chain([entry]).collect();
@@ -265,7 +268,7 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     {
         match self {
             Self::Branch(children) => {
-                let child = &mut Arc::make_mut(children)[lowest_digit(digits)];
+                let child = &mut Arc::make_mut(children)[lowest_hash_digit(digits)];
                 let removed_value = child.remove(hash, digits >> DIGIT_BITS, key);
                 if let Some(joined_entries) = Self::try_join_leaves(children) {
                     *self = Self::Leaf(joined_entries);
@@ -273,8 +276,9 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
                 removed_value
             }
             Self::Leaf(entries) => {
-                let removed_entry = entries.iter().find(|entry| entry.has_key(hash, key))?.clone();
-                let is_kept = |entry: &&Entry<K, V>| !entry.has_key(hash, key);
+                let removed_entry =
+                    entries.iter().find(|entry| entry.has_hash_and_key(hash, key))?.clone();
+                let is_kept = |entry: &&Entry<K, V>| !entry.has_hash_and_key(hash, key);
                 *entries = entries.iter().filter(is_kept).cloned().collect();
                 Some(removed_entry.value)
             }
@@ -284,8 +288,9 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     /// Makes a branch of a leaf at this depth.
     fn split_leaf(entries: &[Entry<K, V>], depth: u32) -> Self {
         let children = std::array::from_fn(|child| {
-            let is_below =
-                |entry: &&Entry<K, V>| lowest_digit(entry.hash >> (depth * DIGIT_BITS)) == child;
+            let is_below = |entry: &&Entry<K, V>| {
+                lowest_hash_digit(entry.hash >> (depth * DIGIT_BITS)) == child
+            };
             Self::Leaf(entries.iter().filter(is_below).cloned().collect())
         });
         Self::Branch(Arc::new(children))
@@ -311,13 +316,13 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
 
 /// The lowest digit of a hash.
 #[inline]
-fn lowest_digit(digits: u64) -> usize {
+fn lowest_hash_digit(digits: u64) -> usize {
     digits as usize % BRANCH_CHILDREN
 }
 
 /// The entries of a [`Map`].
 pub struct Iter<'a, K, V> {
-    pending_nodes: Vec<&'a Node<K, V>>,
+    unvisited_nodes: Vec<&'a Node<K, V>>,
     leaf_entries: std::slice::Iter<'a, Entry<K, V>>,
 }
 
@@ -329,8 +334,8 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
             if let Some(Entry { key, value, .. }) = self.leaf_entries.next() {
                 return Some((key, value));
             }
-            match self.pending_nodes.pop()? {
-                Node::Branch(children) => self.pending_nodes.extend(children.iter()),
+            match self.unvisited_nodes.pop()? {
+                Node::Branch(children) => self.unvisited_nodes.extend(children.iter()),
                 Node::Leaf(entries) => self.leaf_entries = entries.iter(),
             }
         }

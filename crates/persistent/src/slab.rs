@@ -28,9 +28,9 @@ const KEYS_MIN: usize = NODE_CHILDREN;
 pub struct Slab<T> {
     root: Option<Node<T>>,
     /// The number of levels below the root.
-    n_levels: u32,
+    n_levels_below_root: u32,
     n_values: usize,
-    last_key: u32,
+    last_assigned_key: u32,
 }
 
 #[derive(Debug)]
@@ -48,15 +48,17 @@ impl<T> Slab<T> {
     /// Returns the value of a key.
     #[inline]
     pub fn get(&self, key: u32) -> Option<&T> {
-        let mut level = self.n_levels;
+        let mut level = self.n_levels_below_root;
         if needs_more_levels(key, level) {
             return None;
         }
         let mut node = self.root.as_ref()?;
         loop {
             match node {
-                Node::Leaf(values) => return values[digit_at_level(key, 0)].as_ref(),
-                Node::Branch(children) => node = children[digit_at_level(key, level)].as_ref()?,
+                Node::Leaf(values) => return values[key_digit_at_level(key, 0)].as_ref(),
+                Node::Branch(children) => {
+                    node = children[key_digit_at_level(key, level)].as_ref()?
+                }
             }
             level -= 1;
         }
@@ -70,20 +72,20 @@ impl<T: Clone> Slab<T> {
         let n_keys = u32::try_from(n_keys).unwrap_or(u32::MAX);
         // At most half of the keys are in use, so this finds one.
         loop {
-            self.last_key = (self.last_key + 1) % n_keys;
-            if self.get(self.last_key).is_none() {
+            self.last_assigned_key = (self.last_assigned_key + 1) % n_keys;
+            if self.get(self.last_assigned_key).is_none() {
                 break;
             }
         }
-        let key = self.last_key;
-        while needs_more_levels(key, self.n_levels) {
+        let key = self.last_assigned_key;
+        while needs_more_levels(key, self.n_levels_below_root) {
             let below = self.root.take();
             let mut children = [const { None }; NODE_CHILDREN];
             children[0] = below;
             self.root = Some(Node::Branch(Arc::new(children)));
-            self.n_levels += 1;
+            self.n_levels_below_root += 1;
         }
-        *Node::slot_mut(&mut self.root, self.n_levels, key) = Some(value);
+        *Node::slot_mut(&mut self.root, self.n_levels_below_root, key) = Some(value);
         self.n_values += 1;
         key
     }
@@ -92,13 +94,13 @@ impl<T: Clone> Slab<T> {
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         // A key that is not in use copies nothing.
         self.get(key)?;
-        Node::slot_mut(&mut self.root, self.n_levels, key).as_mut()
+        Node::slot_mut(&mut self.root, self.n_levels_below_root, key).as_mut()
     }
 
     /// Removes a value and returns it.
     pub fn remove(&mut self, key: u32) -> Option<T> {
         self.get(key)?;
-        let removed_value = Node::slot_mut(&mut self.root, self.n_levels, key).take()?;
+        let removed_value = Node::slot_mut(&mut self.root, self.n_levels_below_root, key).take()?;
         self.n_values -= 1;
         if self.n_values == 0 {
             *self = Self::default();
@@ -115,9 +117,9 @@ impl<T: Clone> Node<T> {
             _ => Self::Branch(Arc::new([const { None }; NODE_CHILDREN])),
         });
         match node {
-            Self::Leaf(values) => &mut Arc::make_mut(values)[digit_at_level(key, 0)],
+            Self::Leaf(values) => &mut Arc::make_mut(values)[key_digit_at_level(key, 0)],
             Self::Branch(children) => Self::slot_mut(
-                &mut Arc::make_mut(children)[digit_at_level(key, level)],
+                &mut Arc::make_mut(children)[key_digit_at_level(key, level)],
                 level - 1,
                 key,
             ),
@@ -127,7 +129,7 @@ impl<T: Clone> Node<T> {
 
 /// The digit of a key that selects the child of a node on this level; leaves are level 0.
 #[inline]
-fn digit_at_level(key: u32, level: u32) -> usize {
+fn key_digit_at_level(key: u32, level: u32) -> usize {
     (key >> (level * DIGIT_BITS)) as usize % NODE_CHILDREN
 }
 
@@ -140,15 +142,21 @@ fn needs_more_levels(key: u32, n_levels: u32) -> bool {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { root: None, n_levels: 0, n_values: 0, last_key: 0 }
+        Self { root: None, n_levels_below_root: 0, n_values: 0, last_assigned_key: 0 }
     }
 }
 
 impl<T> Clone for Slab<T> {
     fn clone(&self) -> Self {
-        let Self { root, n_levels, n_values, last_key } = self;
+        let Self { root, n_levels_below_root: n_levels, n_values, last_assigned_key: last_key } =
+            self;
         let (n_levels, n_values, last_key) = (*n_levels, *n_values, *last_key);
-        Self { root: root.clone(), n_levels, n_values, last_key }
+        Self {
+            root: root.clone(),
+            n_levels_below_root: n_levels,
+            n_values,
+            last_assigned_key: last_key,
+        }
     }
 }
 

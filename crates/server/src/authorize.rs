@@ -8,8 +8,8 @@ use access_reviews::ForbiddenRequest;
 use api_object::Status;
 use api_resources::Verb;
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, Recorder, RequestInfo, Resource,
-    ResourceInfo, User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, RequestInfo, Resource, ResourceInfo,
+    TraceRecorder, User, Verdict,
 };
 use authz_chain::{Chain, ChainDecision};
 
@@ -59,13 +59,13 @@ impl Authorized {
     }
 
     /// The snapshot that the request was authorized by. Later decisions of the same request use newer ones.
-    pub fn authorized_snapshot(&self) -> &Arc<ClusterSnapshot> {
+    pub fn authorization_snapshot(&self) -> &Arc<ClusterSnapshot> {
         &self.cluster_snapshot
     }
 
     /// The attributes that the chain allowed.
     pub fn authorizer_attributes(&self) -> Attributes<'_> {
-        self.request_info.attributes(Some(&self.user))
+        self.request_info.to_attributes_for_user(Some(&self.user))
     }
 
     /// The authorization to delete one object of an authorized deletecollection; `None` if this is no
@@ -113,13 +113,15 @@ pub(crate) async fn authorize(
 ) -> (Result<Authorized, RequestInfo>, AuthorizationRecord) {
     let begun = Instant::now();
     let record = {
-        let attributes = info.attributes(Some(&user));
-        let outcome =
-            cluster.authorizer_chain.authorize(&attributes, Recorder::disabled_recorder()).await;
+        let attributes = info.to_attributes_for_user(Some(&user));
+        let outcome = cluster
+            .authorizer_chain
+            .authorize(&attributes, TraceRecorder::disabled_recorder())
+            .await;
         AuthorizationRecord {
-            skipped_webhooks: (!outcome.skipped_webhooks.is_empty())
+            skipped_authorizer_webhooks: (!outcome.skipped_webhooks.is_empty())
                 .then(|| outcome.skipped_webhooks.join(",")),
-            failed_open_webhooks: describe_failed_open(&outcome),
+            failed_open_authorizer_webhooks: describe_failed_open_authorizers(&outcome),
             authorizer_decision: outcome.decision,
             authorization_duration: begun.elapsed(),
         }
@@ -135,14 +137,14 @@ pub(crate) async fn authorize(
 pub(crate) struct AuthorizationRecord {
     pub(crate) authorizer_decision: Decision,
     /// The names of the webhooks that match conditions excluded.
-    pub(crate) skipped_webhooks: Option<String>,
+    pub(crate) skipped_authorizer_webhooks: Option<String>,
     /// The webhooks whose failure was ignored, each with its cause.
-    pub(crate) failed_open_webhooks: Option<String>,
+    pub(crate) failed_open_authorizer_webhooks: Option<String>,
     pub(crate) authorization_duration: Duration,
 }
 
 /// Formats the webhooks whose failure was ignored, such as `guard: timeout, other: connect`.
-fn describe_failed_open(outcome: &ChainDecision<'_>) -> Option<String> {
+fn describe_failed_open_authorizers(outcome: &ChainDecision<'_>) -> Option<String> {
     let causes = outcome.failed_open_webhooks.iter();
     let texts: Vec<String> =
         causes.map(|(name, cause)| format!("{name}: {}", cause.name())).collect();
@@ -156,7 +158,7 @@ impl Authorizer for ChainAuthorizer {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        recorder: Recorder<'a>,
+        recorder: TraceRecorder<'a>,
     ) -> DecisionFuture<'a> {
         Box::pin(async move { self.0.authorize(attributes, recorder).await.decision })
     }
@@ -167,7 +169,7 @@ pub(crate) fn newest_authorizer_chain(ctx: &RequestContext<'_>) -> Arc<Chain> {
     ctx.server
         .snapshot_cache
         .snapshot()
-        .chain_with_earlier_authorizers(ctx.authorized.authorized_snapshot())
+        .chain_with_earlier_authorizers(ctx.authorization_proof.authorization_snapshot())
 }
 
 /// Asks whether the user may use another verb on the same target.
@@ -178,9 +180,10 @@ pub(crate) async fn authorize_other_verb(
     ctx: &RequestContext<'_>,
     verb: Verb,
 ) -> Result<Authorized, Status> {
-    let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.request_info().clone() };
+    let info =
+        RequestInfo { verb: verb.name().into(), ..ctx.authorization_proof.request_info().clone() };
     authorize_other_request(ctx, info).await?.map_err(|(info, decision)| {
-        let attributes = info.attributes(Some(ctx.authorized.user()));
+        let attributes = info.to_attributes_for_user(Some(ctx.authorization_proof.user()));
         ForbiddenRequest::new(&attributes, &decision.reason).into_status()
     })
 }
@@ -208,7 +211,7 @@ pub(crate) async fn authorize_other_target(
             name: target.name.to_owned(),
             ..ResourceInfo::default()
         }),
-        is_legacy_path: false,
+        has_rewritten_legacy_segment: false,
     };
     Ok(authorize_other_request(ctx, info).await?.map_err(|(_, decision)| decision))
 }
@@ -217,15 +220,17 @@ async fn authorize_other_request(
     ctx: &RequestContext<'_>,
     info: RequestInfo,
 ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
-    let user = Arc::clone(ctx.authorized.user());
+    let user = Arc::clone(ctx.authorization_proof.user());
     let chain = newest_authorizer_chain(ctx);
-    let attributes = info.attributes(Some(&user));
-    let deciding = chain.authorize(&attributes, Recorder::disabled_recorder());
-    let decision = ctx.wait_for_check(deciding).await?.decision;
+    let attributes = info.to_attributes_for_user(Some(&user));
+    let deciding = chain.authorize(&attributes, TraceRecorder::disabled_recorder());
+    let decision = ctx.wait_for_authorizers_of_check(deciding).await?.decision;
     match decision.verdict {
-        Verdict::Allow => {
-            Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.authorized_snapshot()))))
-        }
+        Verdict::Allow => Ok(Ok(Authorized::new(
+            user,
+            info,
+            Arc::clone(ctx.authorization_proof.authorization_snapshot()),
+        ))),
         Verdict::Unavailable(why) => Err(Status::authorization_undecided(why)),
         Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),
     }

@@ -1,17 +1,17 @@
 //! Writes the default objects when a server starts: the default RBAC policy, the namespaces that always
 //! exist, the default flow schemas and priority levels, and the service `default/kubernetes`.
 
-mod flow_control_objects;
+mod default_flow_control_objects;
 
 use api_object::{Status, Tree};
-use authz_rbac::{PolicyChange, ReconcileExtrasPolicy};
+use authz_rbac::{BootstrapPolicyWrite, ReconcileExtrasPolicy};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::flow_control_objects::{
+pub(crate) use self::default_flow_control_objects::{
     default_flow_control_changes, flow_control_object_ref,
 };
 use crate::object_ref::ObjectRef;
@@ -24,7 +24,7 @@ const DEFAULT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", 
 pub enum BootstrapError {
     /// The default policy that is part of the program cannot be read.
     #[error("the default policy cannot be read: {0}")]
-    Policy(manifests::rbac::DecodeError),
+    Policy(manifests::rbac::RbacDecodeError),
     /// A default flow schema or priority level cannot be encoded.
     #[error("a default object of flow control cannot be encoded: {0}")]
     FlowControl(serde_json::Error),
@@ -85,14 +85,14 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
     let changes = bootstrap_policy_changes(server)?;
     for change in changes {
         let server = Arc::clone(server);
-        writes.spawn(async move { apply_policy_change(&server, change).await });
+        writes.spawn(async move { apply_bootstrap_policy_change(&server, change).await });
     }
     let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control_objects);
     for change in default_flow_control_changes(&stored).map_err(BootstrapError::FlowControl)? {
         let server = Arc::clone(server);
         writes.spawn(async move {
             let name = change.name().to_owned();
-            let written = change.write_change(&server).await;
+            let written = change.write_default_flow_control_change(&server).await;
             written.map_err(|status| bootstrap_write_error(&name, status))
         });
     }
@@ -125,14 +125,16 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
 }
 
 /// The changes that make the stored roles and bindings contain the default policy.
-fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<PolicyChange>, BootstrapError> {
+fn bootstrap_policy_changes(
+    server: &ServerState,
+) -> Result<Vec<BootstrapPolicyWrite>, BootstrapError> {
     let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac_snapshot.as_ref().clone();
     let changes =
         authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &policy, ReconcileExtrasPolicy::Keep);
     // A role may be in the list twice, the second time with aggregated rules. Writes run concurrently, so
     // only the last change of each object is kept.
-    let mut last: Vec<PolicyChange> = Vec::new();
+    let mut last: Vec<BootstrapPolicyWrite> = Vec::new();
     for change in changes {
         last.retain(|other| target_of_policy_change(other) != target_of_policy_change(&change));
         last.push(change);
@@ -140,23 +142,24 @@ fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<PolicyChange>, B
     Ok(last)
 }
 
-async fn apply_policy_change(
+async fn apply_bootstrap_policy_change(
     server: &ServerState,
-    change: PolicyChange,
+    change: BootstrapPolicyWrite,
 ) -> Result<(), BootstrapError> {
     let (resource, namespace, name) = target_of_policy_change(&change);
     let object_ref = ObjectRef::new((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| bootstrap_write_error(name, status);
     let object = match &change {
-        PolicyChange::PutRole(role) => manifests::rbac::RbacObject::Role(role.clone()),
-        PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
+        BootstrapPolicyWrite::PutRole(role) => manifests::rbac::RbacObject::Role(role.clone()),
+        BootstrapPolicyWrite::PutBinding(binding)
+        | BootstrapPolicyWrite::RecreateBinding(binding) => {
             manifests::rbac::RbacObject::Binding(binding.clone())
         }
     };
     let encoded =
-        manifests::rbac::encode_object(&object).map_err(|error| failed(error.to_string()))?;
-    if matches!(change, PolicyChange::RecreateBinding(_))
+        manifests::rbac::encode_rbac_object(&object).map_err(|error| failed(error.to_string()))?;
+    if matches!(change, BootstrapPolicyWrite::RecreateBinding(_))
         && let Err(status) =
             server.loopback_delete(object_ref, &api_object::DeleteOptions::default()).await
         && status.code != 404
@@ -166,16 +169,17 @@ async fn apply_policy_change(
     let written = server.loopback_update(object_ref, into_tree(encoded)).await;
     match written {
         // Another server that starts at the same time writes the same policy.
-        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
+        Err(status) if status.is_status_from_this_server() && status.code == 409 => Ok(()),
         written => written.map(drop).map_err(refused),
     }
 }
 
 /// The resource, the namespace and the name of the object that a change writes.
-fn target_of_policy_change(change: &PolicyChange) -> (&'static str, &str, &str) {
+fn target_of_policy_change(change: &BootstrapPolicyWrite) -> (&'static str, &str, &str) {
     let (metadata, in_cluster, in_namespace) = match change {
-        PolicyChange::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
-        PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
+        BootstrapPolicyWrite::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
+        BootstrapPolicyWrite::PutBinding(binding)
+        | BootstrapPolicyWrite::RecreateBinding(binding) => {
             (&binding.metadata, "clusterrolebindings", "rolebindings")
         }
     };

@@ -33,7 +33,7 @@ enum CaReloadError {
     #[error("`{path}` is not PEM: {reason}")]
     Pem { path: String, reason: String },
     #[error("`{path}`: {error}")]
-    Authorities { path: String, error: authn::OptionsError },
+    Authorities { path: String, error: authn::AuthenticatorOptionsError },
 }
 
 struct WatchedCaFile {

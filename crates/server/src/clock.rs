@@ -42,7 +42,7 @@ impl Default for Clock {
 impl Clock {
     /// A clock that stands still until a test [advances](Self::advance) it.
     #[must_use]
-    pub fn new_manual(started: Timestamp) -> Self {
+    pub fn new_manual_clock(started: Timestamp) -> Self {
         let elapsed = Arc::new(watch::Sender::new(Duration::ZERO));
         Self(Source::Manual { started, elapsed, sleepers: Arc::default() })
     }
@@ -135,7 +135,7 @@ mod tests {
     #[tokio::test]
     async fn a_manual_clock_moves_when_it_is_advanced() {
         let started: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
-        let clock = Clock::new_manual(started);
+        let clock = Clock::new_manual_clock(started);
         let waiting = tokio::spawn({
             let clock = clock.clone();
             async move { clock.wait_until_elapsed(2 * SECOND).await }

@@ -19,13 +19,13 @@ use std::net::Ipv4Addr;
 use api_object::{Status, Tree};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
-use store::{Expect, Key, Revision, Transaction};
+use store::{ExpectedKeyState, Key, Revision, Transaction};
 
 use self::cluster_ip_reservation::{ClusterIpOwner, ClusterIpReservation, reserved_ip};
 use self::pending_ip_allocations::PendingIpAllocation;
 use crate::rest::RequestContext;
 
-pub(crate) use self::cluster_ip_reservation::is_reservation_key;
+pub(crate) use self::cluster_ip_reservation::is_ip_reservation_key;
 pub(crate) use self::pending_ip_allocations::PendingIpAllocations;
 pub use self::service_ip_range::{ServiceIpRange, ServiceIpRangeError};
 
@@ -37,20 +37,23 @@ const RANDOM_TRIES_MAX: usize = 8;
 #[derive(Default)]
 pub(crate) struct ClusterIpChange {
     new_ip_reservation: Option<ClusterIpReservation>,
-    released_reservation: Option<(Key, Revision)>,
+    ip_reservation_to_release: Option<(Key, Revision)>,
     /// Keeps other requests of this server from choosing the address until the write is done.
     _pending_ip_allocation: Option<PendingIpAllocation>,
 }
 
 impl ClusterIpChange {
     /// Returns a change that releases this reservation; the change is empty for `None`.
-    pub(crate) fn releasing_reservation(released_reservation: Option<(Key, Revision)>) -> Self {
-        Self { released_reservation, ..Self::default() }
+    pub(crate) fn releasing_ip_reservation(released_reservation: Option<(Key, Revision)>) -> Self {
+        Self { ip_reservation_to_release: released_reservation, ..Self::default() }
     }
 
     /// Adds the change to a transaction.
-    pub(crate) fn add_to_transaction(&self, mut transaction: Transaction) -> Transaction {
-        if let Some((key, revision)) = &self.released_reservation {
+    pub(crate) fn add_ip_reservations_to_transaction(
+        &self,
+        mut transaction: Transaction,
+    ) -> Transaction {
+        if let Some((key, revision)) = &self.ip_reservation_to_release {
             transaction = transaction.add_delete(key.clone(), *revision);
         }
         if let Some(ClusterIpReservation { key, value, expected_revision: expect }) =
@@ -83,8 +86,9 @@ impl RequestContext<'_> {
         if let (RequestedClusterIp::None, Some(old)) = (&requested, old)
             && !is_dry_run
         {
-            change =
-                ClusterIpChange::releasing_reservation(self.find_owned_ip_reservation(old).await?);
+            change = ClusterIpChange::releasing_ip_reservation(
+                self.find_owned_ip_reservation(old).await?,
+            );
         }
         let Some(range) = self.server.api_settings.service_ip_range else { return Ok(change) };
         self.check_service_is_single_stack(new, old)?;
@@ -118,11 +122,11 @@ impl RequestContext<'_> {
                     return Err(self.invalid_ip_status(new, &text, detail));
                 }
                 if let Some(old) = old {
-                    change.released_reservation = self.find_owned_ip_reservation(old).await?;
+                    change.ip_reservation_to_release = self.find_owned_ip_reservation(old).await?;
                 }
                 let owner = ClusterIpOwner::owner_of_service(new);
                 change.new_ip_reservation =
-                    Some(self.new_ip_reservation(ip, &owner, Expect::Absent)?);
+                    Some(self.new_ip_reservation(ip, &owner, ExpectedKeyState::Absent)?);
             }
         }
         Ok(change)
@@ -139,7 +143,7 @@ impl RequestContext<'_> {
                 let path = root.child("clusterIPs");
                 let text = ip.as_str().unwrap_or_default();
                 errors.push(path.index(1).invalid(text, "not configured on this cluster"));
-                Err(Status::invalid(&self.group_kind(), api_object::name(new), &errors))
+                Err(Status::invalid_object(&self.group_kind(), api_object::name(new), &errors))
             }
             Some(_) | None => Ok(()),
         }
@@ -156,14 +160,16 @@ impl RequestContext<'_> {
         let (ip, expect) = if owner.is_kubernetes_service() {
             let first = range.first_cluster_ip();
             let expect = match self.read_ip_reservation(first).await? {
-                None => Expect::Absent,
+                None => ExpectedKeyState::Absent,
                 // It was reserved for an earlier service of this name.
-                Some(entry) if owner.matches_reserved_name(&entry) => Expect::At(entry.mod_rev),
+                Some(entry) if owner.matches_reserved_name(&entry) => {
+                    ExpectedKeyState::At(entry.mod_rev)
+                }
                 Some(_) => return Err(ip_range_full_status()),
             };
             (first, expect)
         } else {
-            (self.choose_random_cluster_ip(range, change).await?, Expect::Absent)
+            (self.choose_random_cluster_ip(range, change).await?, ExpectedKeyState::Absent)
         };
         change.new_ip_reservation = Some(self.new_ip_reservation(ip, &owner, expect)?);
         Ok(ip)
@@ -191,7 +197,7 @@ impl RequestContext<'_> {
         }
         let reservations = self.server.list_ip_reservations(store::At::Newest).await;
         let reservations =
-            reservations.map_err(|error| self.read_failure_status("create", &error))?;
+            reservations.map_err(|error| self.store_read_error_status("create", &error))?;
         let reserved: HashSet<Ipv4Addr> = reservations.iter().filter_map(reserved_ip).collect();
         let start = u32::from_be_bytes(self.server.random_bytes());
         let mut last_choice = None;
@@ -219,12 +225,12 @@ impl RequestContext<'_> {
         let detail = format!("failed to allocate IP {ip}: {why}");
         let mut errors = FieldErrors::new();
         errors.push(spec.child("clusterIPs").invalid(value, &detail));
-        Status::invalid(&self.resource.group_kind(), api_object::name(service), &errors)
+        Status::invalid_object(&self.resource.group_kind(), api_object::name(service), &errors)
     }
 }
 
 fn ip_range_full_status() -> Status {
-    Status::internal("failed to allocate a serviceIP: range is full")
+    Status::internal_error("failed to allocate a serviceIP: range is full")
 }
 
 /// The cluster IP that a service asks for.

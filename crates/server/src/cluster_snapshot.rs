@@ -29,7 +29,7 @@ pub struct StoredCrd {
     /// Distinguishes definitions that had the same name at different times.
     pub uid: String,
     /// Whether the definition has a deletion timestamp.
-    pub is_terminating: bool,
+    pub is_crd_terminating: bool,
     /// The resources that the definition defines, decoded once.
     pub defined_resources: Arc<DefinedResources>,
     /// The revision that wrote it.
@@ -59,7 +59,7 @@ pub struct ClusterSnapshot {
     pub configured_hooks: ConfiguredHooks,
     /// The revision of the config revision key, which every change of the hooks writes. `None` if the hooks
     /// were never configured.
-    pub config_revision: Option<Revision>,
+    pub admission_config_revision: Option<Revision>,
     /// Objects of tracked kinds that cannot be decoded, by the path of their key, with the reason. They
     /// count as absent.
     pub undecodable_objects: Arc<BTreeMap<String, String>>,
@@ -83,9 +83,9 @@ pub(crate) enum StoredObjectDecodeError {
     #[error(transparent)]
     Json(#[from] codec::JsonError),
     #[error(transparent)]
-    Rbac(#[from] manifests::rbac::DecodeError),
+    Rbac(#[from] manifests::rbac::RbacDecodeError),
     #[error(transparent)]
-    FlowControl(#[from] manifests::flow_control::DecodeError),
+    FlowControl(#[from] manifests::flow_control::FlowControlDecodeError),
     #[error("{0}")]
     Invalid(FieldErrors),
     #[error("the key names no object")]
@@ -114,7 +114,7 @@ impl ClusterSnapshot {
             resource_registry: Arc::new(Registry::with_built_in_resources()),
             flow_control_objects: Arc::default(),
             configured_hooks: hooks,
-            config_revision: None,
+            admission_config_revision: None,
             undecodable_objects: Arc::default(),
             paths_with_uninitialized_objects: Arc::default(),
             authorizer_slots,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use https_server::{ConnectionFault, ConnectionLimit, ReportFault};
+use https_server::{ConnectionFault, ConnectionFaultReporter, ConnectionLimit};
 
 use crate::log::LogLevel;
 use crate::server_state::ServerState;
@@ -13,7 +13,7 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Returns the function that reports the faults of connections. Operators are warned when connections are closed
 /// or refused at a limit; the metrics have the numbers.
-pub(crate) fn connection_fault_reporter(server: Arc<ServerState>) -> ReportFault {
+pub(crate) fn connection_fault_reporter(server: Arc<ServerState>) -> ConnectionFaultReporter {
     let last_warning = Mutex::new(None::<Instant>);
     Arc::new(move |fault| {
         server.metrics.connection_metrics.count_connection_fault(fault);

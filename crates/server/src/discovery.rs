@@ -112,7 +112,7 @@ pub(crate) fn answers_every_http_method(registry: &Registry, path: &str) -> bool
 }
 
 fn aggregated_discovery_reply(
-    document: &api_resources::PublishedDocument,
+    document: &api_resources::EncodedDocument,
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply>, Status> {
@@ -125,11 +125,11 @@ fn aggregated_discovery_reply(
     let is_not_modified =
         etag.is_some_and(|given| given.split(',').any(|one| one.trim() == document_etag));
     Ok(Some(Reply::Document(CacheableDocument {
-        bytes: document.body.clone(),
+        document_bytes: document.body.clone(),
         content_type: version.media_type(),
         etag: Some(document_etag),
         cache_control: "public",
-        location: None,
+        redirect_location: None,
         is_not_modified,
     })))
 }
@@ -144,11 +144,11 @@ fn openapi_v2_reply(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
         }
     };
     Ok(Reply::Document(CacheableDocument {
-        bytes: Bytes::from_static(bytes),
+        document_bytes: Bytes::from_static(bytes),
         content_type,
         etag: None,
         cache_control: NO_CACHE,
-        location: None,
+        redirect_location: None,
         is_not_modified: false,
     }))
 }
@@ -158,11 +158,11 @@ fn openapi_v3_reply(registry: &Registry, path: &str, query: &Query) -> Option<Re
     let rest = path.strip_prefix("/openapi/v3")?;
     let reply = |bytes: Bytes, cache: &'static str, location: Option<String>| {
         Some(Reply::Document(CacheableDocument {
-            bytes,
+            document_bytes: bytes,
             content_type: "application/json",
             etag: None,
             cache_control: cache,
-            location,
+            redirect_location: location,
             is_not_modified: false,
         }))
     };
@@ -172,7 +172,7 @@ fn openapi_v3_reply(registry: &Registry, path: &str, query: &Query) -> Option<Re
             _ => None,
         };
     };
-    let document = openapi.version_document(name)?;
+    let document = openapi.openapi_document_of_version(name)?;
     match query.get("hash") {
         None => reply(document.body.clone(), NO_CACHE, None),
         Some(hash) if hash == document.hash => {
@@ -206,7 +206,7 @@ fn root_paths_document(server: &ServerState, registry: &Registry) -> Bytes {
 }
 
 fn version_document(server: &ServerState) -> Bytes {
-    let reported = &server.api_settings.reported_version;
+    let reported = &server.api_settings.reported_kubernetes_version;
     let (major, minor) = reported.split_once('.').unwrap_or((reported, "0"));
     let package_version = env!("CARGO_PKG_VERSION");
     Bytes::from(

@@ -14,7 +14,7 @@ mod object_patch_error_status;
 use api_object::Status;
 
 pub(crate) use self::admission_error_status::{
-    ObjectInitializationTimeoutCause, UninitializedObject, deleted_while_waiting_status,
+    ObjectInitializationTimeoutCause, UninitializedObject, deleted_during_initialization_status,
     object_being_initialized_status, object_initialization_failure_status,
     object_initialization_timeout_status,
 };

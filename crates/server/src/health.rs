@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::rest::Query;
 use crate::server_state::ServerState;
-use crate::store_check::SharedStoreCheck;
+use crate::store_check::CoalescedStoreCheck;
 
 /// The state that the readiness check reads.
 #[derive(Debug, Default)]
@@ -16,9 +16,9 @@ pub(crate) struct ReadinessState {
     /// Whether the server is shutting down.
     pub(crate) is_stopping: AtomicBool,
     /// Whether the store can be read.
-    store_read_check: SharedStoreCheck,
+    store_read_check: CoalescedStoreCheck,
     /// Whether the store is healthy, with its disk.
-    store_health_check: SharedStoreCheck,
+    store_health_check: CoalescedStoreCheck,
 }
 
 /// The endpoints for health checks.
@@ -126,14 +126,14 @@ async fn run_health_checks(
             server
                 .readiness
                 .store_read_check
-                .has_passed(async move { store.current_rev().await })
+                .passes_store_check(async move { store.current_rev().await })
                 .await
         }
         false => {
             server
                 .readiness
                 .store_health_check
-                .has_passed(async move { store.check_health().await })
+                .passes_store_check(async move { store.check_health().await })
                 .await
         }
     };
@@ -155,10 +155,10 @@ async fn run_health_checks(
             ),
             HealthCheckResult::new(
                 "admission-config",
-                !server.barrier.config_confirmation_age().is_confirmation_stale,
+                !server.admission_freshness_barrier.config_confirmation_age().is_confirmation_stale,
             ),
             HealthCheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
-            check_peer_trust(server),
+            check_trust_matches_peers(server),
             HealthCheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),
             HealthCheckResult::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
         ]);
@@ -168,13 +168,14 @@ async fn run_health_checks(
 
 /// Fails if this server, and not its peers, has the deviating authorities or keys: it would refuse users that its
 /// peers accept.
-fn check_peer_trust(server: &ServerState) -> HealthCheckResult {
+fn check_trust_matches_peers(server: &ServerState) -> HealthCheckResult {
     let comparison = server.trust_comparison.load();
     match comparison.is_outvoted_by_peers() {
         true => HealthCheckResult::new("peer-trust", false),
-        false => {
-            HealthCheckResult::new_degradable_check("peer-trust", comparison.has_no_differences())
-        }
+        false => HealthCheckResult::new_degradable_check(
+            "peer-trust",
+            comparison.has_no_trust_differences(),
+        ),
     }
 }
 

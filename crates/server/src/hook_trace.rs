@@ -44,8 +44,8 @@ pub(crate) async fn may_see_hook_trace(authorized: &Authorized) -> bool {
         verb: Verb::GET,
         target: Target::Path(TRACE_PATH),
     };
-    let chain = &authorized.authorized_snapshot().authorizer_chain;
-    let outcome = chain.authorize(&attributes, authz::Recorder::disabled_recorder()).await;
+    let chain = &authorized.authorization_snapshot().authorizer_chain;
+    let outcome = chain.authorize(&attributes, authz::TraceRecorder::disabled_recorder()).await;
     outcome.decision.verdict == authz::Verdict::Allow
 }
 
@@ -98,7 +98,7 @@ fn hook_event_json(event: &HookEvent, detail: HookTraceDetail) -> Value {
     insert("round", event.round.into());
     insert("index", event.index.into());
     insert("configuration", event.configuration_name.as_str().into());
-    insert("webhook", event.webhook.as_str().into());
+    insert("webhook", event.webhook_name.as_str().into());
     match &event.hook_outcome {
         HookOutcome::Skipped(reason) => {
             insert("outcome", "skipped".into());
@@ -178,7 +178,7 @@ mod tests {
             round: 0,
             index: 3,
             configuration_name: "c".to_owned(),
-            webhook: webhook.to_owned(),
+            webhook_name: webhook.to_owned(),
             hook_outcome: HookOutcome::Called { duration: Duration::from_micros(7), verdict },
         }
     }

@@ -12,7 +12,7 @@
 
 mod abandoned_object_sweep;
 mod assign_initializers;
-mod failed_object_deletion;
+mod failed_initialization_deletion;
 mod object_initialization_tracker;
 mod object_initialization_wait;
 mod object_watchers;
@@ -21,11 +21,13 @@ mod uninitialized_object_counts;
 mod uninitialized_object_writes;
 mod uninitialized_visibility;
 
-pub(crate) use abandoned_object_sweep::sweep_abandoned_objects;
+pub(crate) use abandoned_object_sweep::sweep_abandoned_initializations;
 pub(crate) use assign_initializers::{
     assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
 };
-pub(crate) use failed_object_deletion::{delete_failed_object, has_failed_initialization};
+pub(crate) use failed_initialization_deletion::{
+    delete_after_failed_initialization, has_failed_initialization,
+};
 pub(crate) use object_initialization_tracker::{
     ObjectInitializationTracker, run_object_initialization_jobs,
 };
@@ -34,7 +36,7 @@ pub(crate) use object_initialization_wait::{
 };
 pub(crate) use object_watchers::ObjectWatchers;
 pub use read_repair::UninitializedGetMode;
-pub(crate) use read_repair::{GetResult, get_with_read_repair};
+pub(crate) use read_repair::{GetResult, get_with_initializer_repair};
 pub(crate) use uninitialized_object_counts::{UninitializedObjectCounts, WAITING_PATH};
 pub(crate) use uninitialized_visibility::{
     UNINITIALIZED_PATH, had_no_uninitialized_objects, is_stored_initialized,

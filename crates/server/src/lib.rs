@@ -9,6 +9,7 @@
 
 #![deny(clippy::indexing_slicing)]
 
+mod access_and_token_reviews;
 mod admission;
 mod audit_id;
 mod audit_record_guard;
@@ -21,10 +22,10 @@ mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
 mod connection_faults;
-mod decodable_versions;
+mod decodable_object_cache;
 mod discovery;
+mod encoded_event_cache;
 mod error_status;
-mod event_encodings;
 mod health;
 mod hook_trace;
 mod initializers;
@@ -36,7 +37,7 @@ mod metrics;
 mod object_ref;
 mod out_of_space;
 mod peer_trust;
-mod pod_actions;
+mod pod_subresource_actions;
 mod processor_turns;
 mod request;
 mod request_deadline;
@@ -47,7 +48,6 @@ mod request_seat;
 mod respond;
 mod response_bytes;
 mod rest;
-mod review;
 mod route;
 mod serve;
 mod server_state;

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{GzipStream, IncludeTypeMeta, ListMetadata, ListWriter, ObjectSplicer, Transform};
+use codec::{
+    GzipStream, IncludeTypeMeta, ListMetadata, ListWriter, ObjectSplicer, ObjectTransform,
+};
 use futures_core::Stream;
 use https_server::{BODY_CHUNK_BYTES, Body, ResponseBodyError, first_chunk_bytes};
 use store::Item;
@@ -31,17 +33,17 @@ const ITEM_BYTES: usize = 48;
 
 /// Encodes the objects of a page one after the other.
 pub(crate) struct ListEncoder {
-    format: ResponseFormat,
+    response_format: ResponseFormat,
     resource: Arc<Resource>,
     api_version: String,
-    writer: ListWriter,
-    splicer: ObjectSplicer,
+    list_writer: ListWriter,
+    object_splicer: ObjectSplicer,
     items: std::vec::IntoIter<Item>,
-    progress: Progress,
+    list_encoding_progress: ListEncodingProgress,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum ListEncodingProgress {
     Start,
     Items,
     End,
@@ -53,17 +55,17 @@ impl ListEncoder {
         let metadata = ListMetadata {
             resource_version: Some(page.revision.as_u64()),
             continue_token: page.continue_token,
-            remaining_item_count: page.n_remaining,
+            remaining_item_count: page.n_remaining_objects,
         };
         let api_version = resource.group_version().to_string();
-        let encoding = &format.encoding;
-        let writer = match encoding.transform {
-            Some(Transform::Table(version)) => {
+        let encoding = &format.response_encoding;
+        let writer = match encoding.object_transform {
+            Some(ObjectTransform::Table(version)) => {
                 ListWriter::for_table(version, &metadata, &table_columns(&resource), encoding)
             }
             Some(
-                Transform::PartialObjectMetadata(version)
-                | Transform::PartialObjectMetadataList(version),
+                ObjectTransform::PartialObjectMetadata(version)
+                | ObjectTransform::PartialObjectMetadataList(version),
             ) => {
                 let kind = "PartialObjectMetadataList";
                 ListWriter::for_list(version.api_version(), kind, &metadata, encoding)
@@ -72,12 +74,20 @@ impl ListEncoder {
         };
         let items = page.items.into_iter();
         let splicer = ObjectSplicer::default();
-        Self { format, resource, api_version, writer, splicer, items, progress: Progress::Start }
+        Self {
+            response_format: format,
+            resource,
+            api_version,
+            list_writer: writer,
+            object_splicer: splicer,
+            items,
+            list_encoding_progress: ListEncodingProgress::Start,
+        }
     }
 
     /// Estimates the size of the encoded list, up to `bytes_max`. A buffer of this capacity is not reallocated
     /// while it fills.
-    pub(crate) fn estimate_bytes(&self, bytes_max: usize) -> usize {
+    pub(crate) fn estimate_list_bytes(&self, bytes_max: usize) -> usize {
         let mut n_bytes = LIST_BYTES;
         for item in self.items.as_slice() {
             if n_bytes >= bytes_max {
@@ -90,21 +100,21 @@ impl ListEncoder {
 
     /// Encodes objects until `out` has `n_bytes`, or until [`CHUNK_TIME_MAX`] is over. Returns whether it has
     /// written the end of the list. The last object may exceed `n_bytes`.
-    pub(crate) fn write_up_to(&mut self, n_bytes: usize, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn encode_list_up_to(&mut self, n_bytes: usize, out: &mut Vec<u8>) -> bool {
         let begun = Instant::now();
-        if self.progress == Progress::Start {
-            self.writer.write_list_start(out);
-            self.progress = Progress::Items;
+        if self.list_encoding_progress == ListEncodingProgress::Start {
+            self.list_writer.write_list_start(out);
+            self.list_encoding_progress = ListEncodingProgress::Items;
         }
         for n_written in 1_usize.. {
-            if self.progress == Progress::End {
+            if self.list_encoding_progress == ListEncodingProgress::End {
                 return true;
             }
             match self.items.next() {
-                Some(item) => self.write_item(&item, out),
+                Some(item) => self.encode_list_item(&item, out),
                 None => {
-                    self.writer.write_list_end(out);
-                    self.progress = Progress::End;
+                    self.list_writer.write_list_end(out);
+                    self.list_encoding_progress = ListEncodingProgress::End;
                     return true;
                 }
             }
@@ -118,21 +128,28 @@ impl ListEncoder {
         false
     }
 
-    fn write_item(&mut self, item: &Item, out: &mut Vec<u8>) {
-        let Self { format, resource, api_version, writer, splicer, .. } = self;
+    fn encode_list_item(&mut self, item: &Item, out: &mut Vec<u8>) {
+        let Self {
+            response_format: format,
+            resource,
+            api_version,
+            list_writer: writer,
+            object_splicer: splicer,
+            ..
+        } = self;
         let revision = item.entry.mod_rev.as_u64();
-        writer.write_list_item(out, |out| match format.encoding.transform {
-            Some(Transform::Table(version)) => {
+        writer.write_list_item(out, |out| match format.response_encoding.object_transform {
+            Some(ObjectTransform::Table(version)) => {
                 decode_list_item(resource, item).is_some_and(|tree| {
-                    codec::write_row(&format.table_row(resource, &tree, version), out);
+                    codec::write_table_row(&format.table_row(resource, &tree, version), out);
                     true
                 })
             }
             Some(
-                Transform::PartialObjectMetadata(version)
-                | Transform::PartialObjectMetadataList(version),
+                ObjectTransform::PartialObjectMetadata(version)
+                | ObjectTransform::PartialObjectMetadataList(version),
             ) => codec::splice_partial_metadata(&item.entry.value, revision, version, out).is_ok(),
-            None if resource.is_custom() => {
+            None if resource.is_custom_resource() => {
                 if has_api_version(&item.entry.value, api_version) {
                     let keep = IncludeTypeMeta::Keep;
                     splicer.write(&item.entry.value, revision, keep, out).is_ok()
@@ -151,37 +168,37 @@ impl ListEncoder {
 
 /// The response body of a list: a stream of encoded chunks.
 pub(crate) struct ListBody {
-    encoder: ListEncoder,
-    gzip: Option<GzipStream>,
+    list_encoder: ListEncoder,
+    gzip_stream: Option<GzipStream>,
     /// Encoded bytes that the connection has not taken yet.
-    ready: Bytes,
-    has_ended: bool,
+    encoded_unsent_bytes: Bytes,
+    has_list_ended: bool,
     /// Whether other tasks run before the next chunk is encoded.
-    should_yield: bool,
+    should_yield_before_next_chunk: bool,
 }
 
 impl ListBody {
     /// The body of a list whose first bytes are encoded.
-    pub(crate) fn into_body(encoder: ListEncoder, first: Vec<u8>, is_compressed: bool) -> Body {
+    pub(crate) fn new_list_body(encoder: ListEncoder, first: Vec<u8>, is_compressed: bool) -> Body {
         let mut list = Self {
-            encoder,
-            gzip: is_compressed.then(GzipStream::default),
-            ready: Bytes::new(),
-            has_ended: false,
-            should_yield: false,
+            list_encoder: encoder,
+            gzip_stream: is_compressed.then(GzipStream::default),
+            encoded_unsent_bytes: Bytes::new(),
+            has_list_ended: false,
+            should_yield_before_next_chunk: false,
         };
-        list.ready = list.compress(first).unwrap_or_default().into();
+        list.encoded_unsent_bytes = list.compress_if_requested(first).unwrap_or_default().into();
         Body::from_stream(list)
     }
 
     /// Compresses encoded bytes if the client wants that.
-    fn compress(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
-        let Some(gzip) = &mut self.gzip else { return Ok(bytes) };
+    fn compress_if_requested(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
+        let Some(gzip) = &mut self.gzip_stream else { return Ok(bytes) };
         let mut compressed = gzip.compress(&bytes)?;
-        if self.has_ended
-            && let Some(gzip) = self.gzip.take()
+        if self.has_list_ended
+            && let Some(gzip) = self.gzip_stream.take()
         {
-            compressed.extend(gzip.finish()?);
+            compressed.extend(gzip.finish_gzip_stream()?);
         }
         Ok(compressed)
     }
@@ -189,10 +206,10 @@ impl ListBody {
     fn encode_next_chunk(&mut self) -> std::io::Result<()> {
         let begun = Instant::now();
         let mut chunk = Vec::with_capacity(BODY_CHUNK_BYTES + ITEM_BYTES);
-        self.has_ended = self.encoder.write_up_to(BODY_CHUNK_BYTES, &mut chunk);
-        self.ready = self.compress(chunk)?.into();
+        self.has_list_ended = self.list_encoder.encode_list_up_to(BODY_CHUNK_BYTES, &mut chunk);
+        self.encoded_unsent_bytes = self.compress_if_requested(chunk)?.into();
         // Without this, a client with a large flow-control window would occupy the thread for its whole list.
-        self.should_yield = begun.elapsed() >= CHUNK_TIME_MAX / 2;
+        self.should_yield_before_next_chunk = begun.elapsed() >= CHUNK_TIME_MAX / 2;
         Ok(())
     }
 }
@@ -201,8 +218,8 @@ impl Stream for ListBody {
     type Item = Result<Bytes, ResponseBodyError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.ready.is_empty() && !self.has_ended {
-            if std::mem::take(&mut self.should_yield) {
+        if self.encoded_unsent_bytes.is_empty() && !self.has_list_ended {
+            if std::mem::take(&mut self.should_yield_before_next_chunk) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -210,17 +227,17 @@ impl Stream for ListBody {
                 return Poll::Ready(Some(Err(ResponseBodyError(error.to_string()))));
             }
         }
-        let n_ready = self.ready.len();
-        if n_ready == 0 && !self.has_ended {
+        let n_ready = self.encoded_unsent_bytes.len();
+        if n_ready == 0 && !self.has_list_ended {
             // The compressor has buffered its input and returned no output yet.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let n_chunk = match self.has_ended {
+        let n_chunk = match self.has_list_ended {
             true => first_chunk_bytes(n_ready),
             false => n_ready.min(BODY_CHUNK_BYTES),
         };
-        let chunk = self.ready.split_to(n_chunk);
+        let chunk = self.encoded_unsent_bytes.split_to(n_chunk);
         Poll::Ready((!chunk.is_empty()).then_some(Ok(chunk)))
     }
 }

@@ -33,7 +33,7 @@ const USER_AGENT: &str = "portcullis/loops";
 
 /// A loopback request that was authorized.
 struct LoopbackRequest {
-    authorized: Authorized,
+    authorization_proof: Authorized,
     query: Query,
     write_begun_flag: WriteBegunFlag,
 }
@@ -67,7 +67,7 @@ impl ServerState {
         let (request, mut audit) = self.authorize_loopback(Verb::Get, object).await?;
         let route = audit.audit_failed_step(request.route_loopback_request())?;
         let result = get(&request.new_loopback_context(self, &route)).await;
-        audit.audit_result(200, result, &[])
+        audit.audit_loopback_result(200, result, &[])
     }
 
     /// Creates an object in the collection that the reference names.
@@ -85,7 +85,7 @@ impl ServerState {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
         };
-        audit.audit_result(201, result.map(|written| written.object), &report.hook_reports)
+        audit.audit_loopback_result(201, result.map(|written| written.object), &report.hook_reports)
     }
 
     /// Replaces an object, or the subresource that the reference names.
@@ -103,7 +103,7 @@ impl ServerState {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
         };
-        audit.audit_result(200, result.map(|written| written.object), &report.hook_reports)
+        audit.audit_loopback_result(200, result.map(|written| written.object), &report.hook_reports)
     }
 
     /// Deletes an object as the server's own user.
@@ -117,7 +117,7 @@ impl ServerState {
         let mut report = WarningsAndHookReports::default();
         let result =
             delete(&request.new_loopback_context(self, &route), options, &mut report).await;
-        audit.audit_result(200, result, &report.hook_reports)
+        audit.audit_loopback_result(200, result, &report.hook_reports)
     }
 
     /// Writes an audit event for a write that the server makes directly to the store, without admission. `why` is
@@ -147,10 +147,11 @@ impl ServerState {
         if let Some(event) = &mut audit.audit_event {
             event.add_decision_annotations(&decision);
         }
-        let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
+        let forbidden =
+            |_| Status::internal_error(&format!("the server may not: {}", decision.reason));
         let authorized = audit.audit_failed_step(authorized.map_err(forbidden))?;
         let (query, write_begun_flag) = (Query::default(), WriteBegunFlag::default());
-        Ok((LoopbackRequest { authorized, query, write_begun_flag }, audit))
+        Ok((LoopbackRequest { authorization_proof: authorized, query, write_begun_flag }, audit))
     }
 
     fn begin_loopback_audit_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
@@ -158,7 +159,7 @@ impl ServerState {
         let received = ReceivedRequest {
             audit_id: &api_object::format_uuid4(self.random_bytes()),
             request_uri: &info.path,
-            attributes: info.attributes(Some(&self.loopback_user)),
+            attributes: info.to_attributes_for_user(Some(&self.loopback_user)),
             source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
             user_agent: USER_AGENT,
             at: Timestamp::now(),
@@ -172,7 +173,7 @@ impl ServerState {
 
 impl LoopbackRequest {
     fn route_loopback_request(&self) -> Result<Route<'_>, Status> {
-        Route::from_authorized(&self.authorized).map_err(|error| match error {
+        Route::from_authorized(&self.authorization_proof).map_err(|error| match error {
             ResourceRouteError::Text => Status::unknown_resource(),
             ResourceRouteError::Status(status) => status,
         })
@@ -210,14 +211,14 @@ impl LoopbackAuditEvent<'_> {
     }
 
     /// Records the result of the request and the reports of its hooks.
-    fn audit_result<T>(
+    fn audit_loopback_result<T>(
         &mut self,
         code: u16,
         result: Result<T, Status>,
         reports: &[SessionReport],
     ) -> Result<T, Status> {
         if let Some(event) = &mut self.audit_event {
-            request_record::annotate_hook_reports(event, reports);
+            request_record::add_hook_reports_to_audit_event(event, reports);
             if result.is_ok() {
                 event.set_response_status(code, None);
             }

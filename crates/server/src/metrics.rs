@@ -77,7 +77,7 @@ pub(crate) struct ServerMetrics {
     undecodable_objects: IntGaugeVec,
     snapshot_revision: IntGauge,
     body_bytes_in_use: IntGauge,
-    decoded_bytes_in_use: IntGauge,
+    decoded_body_bytes_in_use: IntGauge,
     requests_waiting_for_webhooks: IntGauge,
     store_metrics: StoreMetrics,
     pub(crate) connection_metrics: ConnectionMetrics,
@@ -203,7 +203,7 @@ impl ServerMetrics {
                 "portcullis_request_body_bytes",
                 "The bytes that are reserved for the bodies of requests in progress.",
             )?,
-            decoded_bytes_in_use: gauge(
+            decoded_body_bytes_in_use: gauge(
                 "portcullis_request_decoded_bytes",
                 "The bytes that the decoded bodies of requests in progress take, as estimated.",
             )?,
@@ -271,15 +271,17 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     let revision = cluster.revision.as_u64();
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server
-        .barrier
+        .admission_freshness_barrier
         .config_confirmation_age()
         .last_confirmation_age
-        .unwrap_or_else(|| server.started_at.elapsed());
-    server.admission_metrics.set_config_freshness(server.observed_config_revision().as_u64(), age);
-    let n_body_bytes = server.body_bytes.n_bytes_in_use();
+        .unwrap_or_else(|| server.server_started_at.elapsed());
+    server
+        .admission_metrics
+        .set_admission_config_freshness(server.observed_config_revision().as_u64(), age);
+    let n_body_bytes = server.body_bytes_budget.n_bytes_in_use();
     metrics.body_bytes_in_use.set(i64::try_from(n_body_bytes).unwrap_or(i64::MAX));
-    let n_decoded_bytes = server.decoded_bytes.n_bytes_in_use();
-    metrics.decoded_bytes_in_use.set(i64::try_from(n_decoded_bytes).unwrap_or(i64::MAX));
+    let n_decoded_bytes = server.decoded_body_bytes_budget.n_bytes_in_use();
+    metrics.decoded_body_bytes_in_use.set(i64::try_from(n_decoded_bytes).unwrap_or(i64::MAX));
     let n_waits = server.webhook_waits_limit.n_permits_in_use();
     metrics.requests_waiting_for_webhooks.set(i64::try_from(n_waits).unwrap_or(i64::MAX));
     let mut response = Response::new(metrics.encode_metrics_text().into());
@@ -293,7 +295,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
 async fn update_object_counts(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
     for resource in cluster.resource_registry.stored_resources() {
-        let prefix = api_resources::list_key_prefix(&server.prefix, resource, None);
+        let prefix = api_resources::list_key_prefix(&server.store_key_prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
         let request = ListRequest { items_max: NonZeroUsize::new(1), ..ListRequest::default() };
         let Ok(page) = server.store.list(&prefix, request).await else { return };

@@ -67,7 +67,7 @@ impl<'a> ObjectRef<'a> {
                 path_after_resource: trail,
                 ..ResourceInfo::default()
             }),
-            is_legacy_path: false,
+            has_rewritten_legacy_segment: false,
         }
     }
 

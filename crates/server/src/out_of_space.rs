@@ -26,7 +26,7 @@ pub(crate) fn disk_full_status() -> Status {
 }
 
 /// The status of a write by a namespace that has written too much.
-pub(crate) fn throttled_status(tenant: &str, retry_after: Duration) -> Status {
+pub(crate) fn write_throttled_status(tenant: &str, retry_after: Duration) -> Status {
     let why = format!("{} has written too much data in the last minutes", describe_tenant(tenant));
     let seconds = u32::try_from(retry_after.as_secs()).unwrap_or(u32::MAX).max(1);
     Status::too_many_requests(&why, seconds)
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn statuses_name_the_namespace_or_the_resource() {
-        let status = throttled_status("team-a", Duration::from_secs(10));
+        let status = write_throttled_status("team-a", Duration::from_secs(10));
         assert_eq!((status.code, status.retry_after_seconds()), (429, Some(10)));
         let want =
             "Too many requests: namespace \"team-a\" has written too much data in the last minutes";

@@ -28,7 +28,7 @@ const PEERS_MAX: usize = 256;
 /// The fingerprints in a heartbeat.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TrustRecord {
+pub(crate) struct HeartbeatTrustFingerprints {
     client_authorities: Vec<String>,
     front_proxy_authorities: Vec<String>,
     service_account_keys: Vec<String>,
@@ -37,11 +37,11 @@ pub(crate) struct TrustRecord {
 
 /// The fingerprints of one server of the store, which may be this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ServerTrustRecord {
+pub(crate) struct ServerTrustFingerprints {
     pub(crate) server_id: String,
     /// The revision of the server's first heartbeat. It orders the starts of servers without a clock.
     pub(crate) first_heartbeat_revision: u64,
-    pub(crate) trust: TrustRecord,
+    pub(crate) trust_fingerprints: HeartbeatTrustFingerprints,
 }
 
 /// A peer whose authorities, keys or issuers differ from those of this server.
@@ -49,7 +49,7 @@ pub(crate) struct ServerTrustRecord {
 pub(crate) struct PeerTrustDifference {
     server_id: String,
     /// The kinds of fingerprints that differ.
-    differing_kinds: Vec<&'static str>,
+    differing_fingerprint_kinds: Vec<&'static str>,
 }
 
 /// The result of a comparison.
@@ -59,7 +59,7 @@ pub(crate) struct PeerTrustComparison {
     is_outvoted_by_peers: bool,
 }
 
-impl TrustRecord {
+impl HeartbeatTrustFingerprints {
     pub(crate) fn new(fingerprints: TrustFingerprints) -> Self {
         Self {
             client_authorities: hash_if_too_long(fingerprints.client_authority_fingerprints),
@@ -106,32 +106,32 @@ fn hash_if_too_long(list: Vec<String>) -> Vec<String> {
 /// Servers with equal fingerprints form a group. A server is outvoted if another group is larger, or is as large
 /// and contains the server that started first. So a server that joins with other files than its peers is outvoted,
 /// and its peers are not. During a rolling replacement of files most servers stay in service.
-pub(crate) fn compare_trust_records(
+pub(crate) fn compare_trust_fingerprints(
     server_id: &str,
-    own: &TrustRecord,
-    records: &[ServerTrustRecord],
+    own: &HeartbeatTrustFingerprints,
+    records: &[ServerTrustFingerprints],
 ) -> PeerTrustComparison {
-    let first_of = |trust: &TrustRecord| {
-        let group = records.iter().filter(|record| record.trust == *trust);
+    let first_of = |trust: &HeartbeatTrustFingerprints| {
+        let group = records.iter().filter(|record| record.trust_fingerprints == *trust);
         group.map(|record| record.first_heartbeat_revision).min().unwrap_or(u64::MAX)
     };
-    let peers_like = |trust: &TrustRecord| {
+    let peers_like = |trust: &HeartbeatTrustFingerprints| {
         let peers = records.iter().filter(|record| record.server_id != server_id);
-        peers.filter(|record| record.trust == *trust).count()
+        peers.filter(|record| record.trust_fingerprints == *trust).count()
     };
     let own_size = peers_like(own) + 1;
     let mut comparison = PeerTrustComparison::default();
     for peer in records.iter().filter(|peer| peer.server_id != server_id).take(PEERS_MAX) {
-        let kinds = own.differing_fingerprint_kinds(&peer.trust);
+        let kinds = own.differing_fingerprint_kinds(&peer.trust_fingerprints);
         if kinds.is_empty() {
             continue;
         }
-        let size = peers_like(&peer.trust);
-        let is_older = first_of(&peer.trust) < first_of(own);
+        let size = peers_like(&peer.trust_fingerprints);
+        let is_older = first_of(&peer.trust_fingerprints) < first_of(own);
         comparison.is_outvoted_by_peers |= size > own_size || (size == own_size && is_older);
         comparison.peer_differences.insert(PeerTrustDifference {
             server_id: peer.server_id.clone(),
-            differing_kinds: kinds,
+            differing_fingerprint_kinds: kinds,
         });
     }
     comparison
@@ -139,7 +139,7 @@ pub(crate) fn compare_trust_records(
 
 impl PeerTrustComparison {
     /// Whether all servers trust the same authorities, keys and issuers.
-    pub(crate) fn has_no_differences(&self) -> bool {
+    pub(crate) fn has_no_trust_differences(&self) -> bool {
         self.peer_differences.is_empty()
     }
 
@@ -151,13 +151,13 @@ impl PeerTrustComparison {
 
 impl ServerState {
     /// The fingerprints that this server publishes.
-    pub(crate) fn trust_record(&self) -> TrustRecord {
-        TrustRecord::new(self.authenticator.trust_fingerprints())
+    pub(crate) fn own_trust_fingerprints(&self) -> HeartbeatTrustFingerprints {
+        HeartbeatTrustFingerprints::new(self.authenticator.trust_fingerprints())
     }
 
     /// Compares the fingerprints of all servers until the task is dropped.
-    pub(crate) async fn compare_trust_periodically(self: Arc<Self>) {
-        if self.barrier.options.is_only_server {
+    pub(crate) async fn compare_trust_with_peers_periodically(self: Arc<Self>) {
+        if self.admission_freshness_barrier.options.is_only_server {
             return;
         }
         loop {
@@ -169,24 +169,25 @@ impl ServerState {
     /// Compares the fingerprints of all servers once, and logs a result that differs from the last one. If the
     /// heartbeats cannot be read, the last result stays.
     pub(crate) async fn compare_trust_with_peers(&self) {
-        if self.barrier.options.is_only_server {
+        if self.admission_freshness_barrier.options.is_only_server {
             return;
         }
-        let Some(records) = self.read_trust_records().await else { return };
-        let next = compare_trust_records(&self.server_id, &self.trust_record(), &records);
+        let Some(records) = self.read_trust_fingerprints().await else { return };
+        let next =
+            compare_trust_fingerprints(&self.server_id, &self.own_trust_fingerprints(), &records);
         let last = self.trust_comparison.load();
         if **last == next {
             return;
         }
         for difference in next.peer_differences.difference(&last.peer_differences) {
-            let kinds = difference.differing_kinds.join(", ");
+            let kinds = difference.differing_fingerprint_kinds.join(", ");
             self.log.warn(
                 "another server on this store trusts other authorities or keys; users that one server knows, the \
                  other refuses",
                 &[("server", &difference.server_id), ("differs", &kinds)],
             );
         }
-        match (next.is_outvoted_by_peers, next.has_no_differences()) {
+        match (next.is_outvoted_by_peers, next.has_no_trust_differences()) {
             (true, _) => self.log.error(
                 "this server is not ready, because it trusts other authorities or keys than its peers",
                 &[],
@@ -200,7 +201,7 @@ impl ServerState {
     /// The fingerprints of this server and the peers that differ, as the status shows them.
     pub(crate) fn trust_status_json(&self) -> Value {
         let comparison = self.trust_comparison.load();
-        let state = match (comparison.has_no_differences(), comparison.is_outvoted_by_peers) {
+        let state = match (comparison.has_no_trust_differences(), comparison.is_outvoted_by_peers) {
             (true, _) => "same",
             (false, false) => "peersDiffer",
             (false, true) => "differsFromPeers",
@@ -208,9 +209,9 @@ impl ServerState {
         let differences: Vec<Value> = comparison
             .peer_differences
             .iter()
-            .map(|own| json!({"id": own.server_id, "kinds": own.differing_kinds}))
+            .map(|own| json!({"id": own.server_id, "kinds": own.differing_fingerprint_kinds}))
             .collect();
-        json!({"state": state, "fingerprints": self.trust_record(), "differences": differences})
+        json!({"state": state, "fingerprints": self.own_trust_fingerprints(), "differences": differences})
     }
 }
 
@@ -218,30 +219,31 @@ impl ServerState {
 mod tests {
     use super::*;
 
-    fn trust(authority: &str, key: &str) -> TrustRecord {
+    fn trust(authority: &str, key: &str) -> HeartbeatTrustFingerprints {
         let list = |text: &str| vec![text.to_owned()];
-        TrustRecord {
+        HeartbeatTrustFingerprints {
             client_authorities: list(authority),
             service_account_keys: list(key),
-            ..TrustRecord::default()
+            ..HeartbeatTrustFingerprints::default()
         }
     }
 
     /// The servers `a` to `e` have these authorities, and started in that order.
     fn outvoted(authorities: &[&str]) -> Vec<bool> {
         let ids = ["a", "b", "c", "d", "e"];
-        let records: Vec<ServerTrustRecord> = ids
+        let records: Vec<ServerTrustFingerprints> = ids
             .iter()
             .zip(authorities)
             .zip(1..)
-            .map(|((id, authority), first_heartbeat_revision)| ServerTrustRecord {
+            .map(|((id, authority), first_heartbeat_revision)| ServerTrustFingerprints {
                 server_id: (*id).to_owned(),
                 first_heartbeat_revision,
-                trust: trust(authority, "k"),
+                trust_fingerprints: trust(authority, "k"),
             })
             .collect();
-        let compare =
-            |own: &ServerTrustRecord| compare_trust_records(&own.server_id, &own.trust, &records);
+        let compare = |own: &ServerTrustFingerprints| {
+            compare_trust_fingerprints(&own.server_id, &own.trust_fingerprints, &records)
+        };
         records.iter().map(|own| compare(own).is_outvoted_by_peers()).collect()
     }
 
@@ -264,19 +266,19 @@ mod tests {
 
     #[test]
     fn a_server_that_starts_counts_as_the_last() {
-        let first = ServerTrustRecord {
+        let first = ServerTrustFingerprints {
             server_id: "a".to_owned(),
             first_heartbeat_revision: 7,
-            trust: trust("x", "k"),
+            trust_fingerprints: trust("x", "k"),
         };
         let records = [first];
-        let same = compare_trust_records("new", &trust("x", "k"), &records);
-        assert!(same.has_no_differences() && !same.is_outvoted_by_peers());
-        let other = compare_trust_records("new", &trust("x", "other"), &records);
-        assert!(!other.has_no_differences() && other.is_outvoted_by_peers());
+        let same = compare_trust_fingerprints("new", &trust("x", "k"), &records);
+        assert!(same.has_no_trust_differences() && !same.is_outvoted_by_peers());
+        let other = compare_trust_fingerprints("new", &trust("x", "other"), &records);
+        assert!(!other.has_no_trust_differences() && other.is_outvoted_by_peers());
         let difference = PeerTrustDifference {
             server_id: "a".to_owned(),
-            differing_kinds: vec!["serviceAccountKeys"],
+            differing_fingerprint_kinds: vec!["serviceAccountKeys"],
         };
         assert_eq!(other.peer_differences, BTreeSet::from([difference]));
     }

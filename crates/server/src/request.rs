@@ -19,7 +19,7 @@ mod authenticate;
 mod execute;
 mod non_resource_paths;
 mod request_body;
-mod response_slot;
+mod single_response_sender;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
 use self::authenticate::authenticate_and_authorize;
-use self::response_slot::SingleResponseSender;
+use self::single_response_sender::SingleResponseSender;
+use crate::access_and_token_reviews;
 use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::Authorized;
 use crate::hook_trace;
@@ -51,7 +52,6 @@ use crate::request_seat::RequestSeat;
 use crate::respond::{Reply, ResponseFormat, hold_reservation_in_body, text_response};
 use crate::response_bytes::user_for_limits;
 use crate::rest::{Query, RequestContext, WarningsAndHookReports};
-use crate::review;
 use crate::route::{self, ResourceRouteError, Route};
 use crate::server_state::ServerState;
 use crate::watch_body;
@@ -142,8 +142,8 @@ async fn process_and_record_request(
         false => None,
     };
     // 9. Record the end of the request, then send the response.
-    record.record_end(code).await;
-    slot.respond(|| response);
+    record.record_request_end(code).await;
+    slot.send_response_once(|| response);
     if let (Some(body), Some(_permit)) = (body, discard_permit) {
         let bytes_max = if code == 413 { TOO_LARGE_DISCARD_BYTES_MAX } else { DISCARD_BYTES_MAX };
         https_server::discard_body(body, bytes_max).await;
@@ -166,7 +166,7 @@ async fn process_request(
     let info = decode_request_target(parts, target)?;
     record.record_request_target(&info);
     if server.shutdown.current_phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
-        return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
+        return Err(RequestError::Retry(Status::service_unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(target);
     // Watches have no deadline, but they too have to be authorized within the time of a request.
@@ -189,9 +189,9 @@ async fn process_request(
     let (authorized, classification) = authorized?;
     let request = AuthorizedRequest {
         server,
-        parts,
-        authorized: &authorized,
-        classification: &classification,
+        request_parts: parts,
+        authorization_proof: &authorized,
+        flow_classification: &classification,
         query: &query,
         now,
         deadline: begun + duration_max,
@@ -206,7 +206,8 @@ async fn process_request(
             // The client gets 504 because the outcome is unknown; the audit event will have the outcome.
             Err(_)
                 if request.write_begun_flag.has_begun_writing()
-                    && slot.respond(|| error_response(parts, now, &Status::timeout())) =>
+                    && slot
+                        .send_response_once(|| error_response(parts, now, &Status::timeout())) =>
             {
                 ends_at += WRITE_GRACE;
             }
@@ -221,12 +222,13 @@ fn decode_request_target(parts: &Parts, target: &str) -> Result<RequestInfo, Req
         Ok(info) => Ok(info),
         Err(authz::RequestError::Malformed(error)) => Err(match error {
             // Go's server refuses such a target before its handlers see it.
-            authz::MalformedRequest::Method(_)
-            | authz::MalformedRequest::Version(_)
-            | authz::MalformedRequest::Target(_) => {
+            authz::MalformedRequestError::Method(_)
+            | authz::MalformedRequestError::Version(_)
+            | authz::MalformedRequestError::Target(_) => {
                 RequestError::Text(400, BAD_REQUEST_TEXT.to_owned())
             }
-            authz::MalformedRequest::PathNotUtf8 | authz::MalformedRequest::TargetTooLong => {
+            authz::MalformedRequestError::PathNotUtf8
+            | authz::MalformedRequestError::TargetTooLong => {
                 Status::bad_request(error.to_string()).into()
             }
         }),
@@ -243,9 +245,9 @@ fn decode_request_target(parts: &Parts, target: &str) -> Result<RequestInfo, Req
 /// A request that was authorized.
 pub(crate) struct AuthorizedRequest<'a> {
     server: &'a Arc<ServerState>,
-    parts: &'a Parts,
-    authorized: &'a Authorized,
-    classification: &'a Classification,
+    request_parts: &'a Parts,
+    authorization_proof: &'a Authorized,
+    flow_classification: &'a Classification,
     query: &'a Query,
     now: Timestamp,
     /// The time by which the request has to be answered.
@@ -289,13 +291,13 @@ impl AuthorizedRequest<'_> {
         // 6. Take a seat.
         let seat = self.acquire_seat().await?;
         if body.len() > LONG_WORK_BYTES {
-            seat.long_work.mark_long_computation();
+            seat.long_computation_flag.mark_long_computation();
         }
-        let user = authz::user_limit_key(&self.authorized.user().name);
+        let user = authz::user_limit_key(&self.authorization_proof.user().name);
         let serving =
             self.execute_and_build_response(destination, format, body, &seat, record, report);
-        let turns = (!self.classification.is_exempt()).then_some(&self.server.turns);
-        run_in_processor_turns(turns, user, &seat.long_work, serving).await
+        let turns = (!self.flow_classification.is_exempt()).then_some(&self.server.processor_turns);
+        run_in_processor_turns(turns, user, &seat.long_computation_flag, serving).await
     }
 
     /// Executes the request and encodes its response.
@@ -313,13 +315,15 @@ impl AuthorizedRequest<'_> {
         match (destination, format) {
             (RequestDestination::AccessReview(kind), Some(format)) => {
                 let warnings = &mut report.warnings;
-                let reply =
-                    review::answer_access_review(self, kind, &body, seat, record, warnings).await;
+                let reply = access_and_token_reviews::answer_access_review(
+                    self, kind, &body, seat, record, warnings,
+                )
+                .await;
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
                 let mut response = format.encode_response(reply, warnings);
-                let bytes = user_for_limits(self.authorized.user()).and_then(|user| {
-                    self.server.response_bytes.count_large_response(user, &response)
+                let bytes = user_for_limits(self.authorization_proof.user()).and_then(|user| {
+                    self.server.response_bytes_limit.count_large_response(user, &response)
                 });
                 hold_reservation_in_body(&mut response, bytes);
                 Ok(response)
@@ -328,15 +332,16 @@ impl AuthorizedRequest<'_> {
                 self.execute_and_encode(&route, format, body, seat, record, report).await
             }
             (_, _) => {
-                let path = &self.authorized.request_info().path;
+                let path = &self.authorization_proof.request_info().path;
                 Box::pin(self.serve_non_resource_path(path)).await
             }
         }
     }
 
     async fn acquire_seat(&self) -> Result<RequestSeat<'_>, RequestError> {
-        let (user, verb) = (self.authorized.user(), &self.authorized.request_info().verb);
-        let (server, classification) = (self.server, self.classification);
+        let (user, verb) =
+            (self.authorization_proof.user(), &self.authorization_proof.request_info().verb);
+        let (server, classification) = (self.server, self.flow_classification);
         let seat = RequestSeat::acquire(server, user, verb, classification, self.deadline).await;
         seat.map_err(|_| {
             server.metrics.request_terminations.with_label_values(&["429"]).inc();
@@ -349,17 +354,17 @@ impl AuthorizedRequest<'_> {
         &self,
         record: &mut RequestRecord,
     ) -> Result<RequestDestination<'_>, RequestError> {
-        if self.authorized.request_info().resource.is_none() {
+        if self.authorization_proof.request_info().resource.is_none() {
             return Ok(RequestDestination::Path);
         }
         if let Some(kind) = self.legacy_review_kind() {
-            if route::begins_with_two_slashes(self.authorized.request_info()) {
+            if route::begins_with_two_slashes(self.authorization_proof.request_info()) {
                 return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
             }
             return self.access_review_destination(kind);
         }
-        let route = match Route::from_authorized(self.authorized) {
-            Ok(route) if route.accepts_method(&self.parts.method) => route,
+        let route = match Route::from_authorized(self.authorization_proof) {
+            Ok(route) if route.accepts_method(&self.request_parts.method) => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
             Err(ResourceRouteError::Text) => {
                 return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
@@ -383,7 +388,7 @@ impl AuthorizedRequest<'_> {
         &self,
         kind: access_reviews::ReviewKind,
     ) -> Result<RequestDestination<'_>, RequestError> {
-        match self.authorized.verb() == Some(Verb::Create) {
+        match self.authorization_proof.verb() == Some(Verb::Create) {
             true => Ok(RequestDestination::AccessReview(kind)),
             false => Err(Status::method_not_allowed().into()),
         }
@@ -415,8 +420,8 @@ impl AuthorizedRequest<'_> {
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
-                if format.is_compressed(&reply) {
-                    seat.long_work.begin_long_computation().await;
+                if format.compresses_encoded_json(&reply) {
+                    seat.long_computation_flag.begin_long_computation().await;
                 }
                 if route.connect_options_kind().is_some() {
                     record.record_response_started(self.server);
@@ -442,8 +447,8 @@ impl AuthorizedRequest<'_> {
         if let Some(revision) = report.admission_config_revision {
             headers.push((hook_trace::REVISION_HEADER, revision.as_u64().into()));
         }
-        if hook_trace::is_hook_trace_requested(&self.parts.headers)
-            && Box::pin(hook_trace::may_see_hook_trace(self.authorized)).await
+        if hook_trace::is_hook_trace_requested(&self.request_parts.headers)
+            && Box::pin(hook_trace::may_see_hook_trace(self.authorization_proof)).await
             && let Some(value) = hook_trace::hook_trace_header_value(&report.hook_reports)
         {
             headers.push((hook_trace::TRACE_HEADER, value));
@@ -456,7 +461,7 @@ impl AuthorizedRequest<'_> {
 
     /// The first proposal of access reviews posts them to the core group, in versions that no resource has.
     fn legacy_review_kind(&self) -> Option<access_reviews::ReviewKind> {
-        let info = self.authorized.target_resource()?;
+        let info = self.authorization_proof.target_resource()?;
         let kind = access_reviews::ReviewKind::from_resource(
             &info.api_group,
             &info.api_version,
@@ -466,8 +471,8 @@ impl AuthorizedRequest<'_> {
         (kind == access_reviews::ReviewKind::LegacyResourceAccessReview && is_whole).then_some(kind)
     }
 
-    pub(crate) fn authorized(&self) -> &Authorized {
-        self.authorized
+    pub(crate) fn authorization_proof(&self) -> &Authorized {
+        self.authorization_proof
     }
 
     pub(crate) fn query(&self) -> &Query {

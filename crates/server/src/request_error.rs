@@ -54,7 +54,10 @@ impl RequestError {
 }
 
 /// The response format that the headers of a request ask for.
-pub(crate) fn format_request<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> FormatRequest<'p> {
+pub(crate) fn requested_response_format<'p>(
+    parts: &'p Parts,
+    pretty: Option<&'p str>,
+) -> FormatRequest<'p> {
     let text = |name: HeaderName| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default()
@@ -80,9 +83,12 @@ fn record_error_and_respond(
 pub(crate) fn error_response(parts: &Parts, now: Timestamp, status: &Status) -> Response<Body> {
     let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
     let pretty = query.as_ref().and_then(|query| query.get("pretty"));
-    let encoding =
-        codec::negotiate_response_format(&format_request(parts, pretty), EndpointKind::Plain);
+    let encoding = codec::negotiate_response_format(
+        &requested_response_format(parts, pretty),
+        EndpointKind::Plain,
+    );
     let encoding = encoding.unwrap_or(PLAIN_JSON);
     let include_object = IncludeObject::default();
-    ResponseFormat { encoding, include_object, accepts_gzip: false, now }.status_response(status)
+    ResponseFormat { response_encoding: encoding, include_object, accepts_gzip: false, now }
+        .status_response(status)
 }

@@ -12,11 +12,11 @@ pub struct RequestLimits {
     /// The bytes of the bodies of one user's requests in progress.
     pub body_bytes_per_user_max: usize,
     /// The bytes that the decoded bodies of all requests in progress take.
-    pub decoded_bytes_max: usize,
+    pub decoded_body_bytes_max: usize,
     /// The bytes that the decoded bodies of one user's requests in progress take.
-    pub decoded_bytes_per_user_max: usize,
+    pub decoded_body_bytes_per_user_max: usize,
     /// The minimum rate at which a client must send a body.
-    pub body_pace: MinimumBodyRate,
+    pub minimum_body_rate: MinimumBodyRate,
     /// The requests that wait for webhooks without a seat.
     pub webhook_waits_max: usize,
     /// The requests of one user that wait for webhooks without a seat.
@@ -29,9 +29,9 @@ impl Default for RequestLimits {
             seats_max: 600,
             body_bytes_max: 256 << 20,
             body_bytes_per_user_max: 32 << 20,
-            decoded_bytes_max: 256 << 20,
-            decoded_bytes_per_user_max: 64 << 20,
-            body_pace: MinimumBodyRate::default(),
+            decoded_body_bytes_max: 256 << 20,
+            decoded_body_bytes_per_user_max: 64 << 20,
+            minimum_body_rate: MinimumBodyRate::default(),
             webhook_waits_max: 1_024,
             webhook_waits_per_user_max: 256,
         }

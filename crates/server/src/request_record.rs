@@ -41,7 +41,7 @@ pub(crate) struct RequestRecord {
     audit_id: AuditId,
     verb: Cow<'static, str>,
     user: Option<Arc<User>>,
-    route: Option<RouteMetricLabels>,
+    route_metric_labels: Option<RouteMetricLabels>,
     /// `None` if the audit policy leaves the request out.
     audit_event: Option<Box<Event>>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct RequestRecord {
 struct RouteMetricLabels {
     resource: Arc<Resource>,
     subresource: String,
-    scope: &'static str,
+    scope_label: &'static str,
     is_dry_run: bool,
 }
 
@@ -70,7 +70,7 @@ impl RequestRecord {
             audit_id,
             verb: Cow::Borrowed(""),
             user: None,
-            route: None,
+            route_metric_labels: None,
             audit_event: None,
         }
     }
@@ -102,7 +102,7 @@ impl RequestRecord {
             "a request is not authenticated",
             &[("why", error), ("auditID", &self.audit_id), ("source", &self.client_address)],
         );
-        self.begin_event(server, None, info, parts, now);
+        self.begin_audit_event(server, None, info, parts, now);
         if let Some(event) = &mut self.audit_event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
             event.set_response_status(401, status.as_ref());
@@ -123,7 +123,7 @@ impl RequestRecord {
         now: Timestamp,
     ) -> Result<(), RequestError> {
         self.user = Some(Arc::clone(user));
-        self.begin_event(server, Some(user), info, parts, now);
+        self.begin_audit_event(server, Some(user), info, parts, now);
         let Some(event) = &self.audit_event else { return Ok(()) };
         let recorded =
             write_audit_event(server, event, Stage::RequestReceived).wait_until_written().await;
@@ -135,7 +135,7 @@ impl RequestRecord {
         })
     }
 
-    fn begin_event(
+    fn begin_audit_event(
         &mut self,
         server: &ServerState,
         user: Option<&User>,
@@ -152,7 +152,7 @@ impl RequestRecord {
         let received = ReceivedRequest {
             audit_id: self.audit_id.as_str(),
             request_uri: self.uri(),
-            attributes: info.attributes(user),
+            attributes: info.to_attributes_for_user(user),
             source_ips: &source_ips,
             user_agent: text("user-agent"),
             at: now,
@@ -169,16 +169,20 @@ impl RequestRecord {
     }
 
     /// Records the decision of the authorizer chain.
-    pub(crate) fn record_decision(&mut self, server: &ServerState, record: &AuthorizationRecord) {
+    pub(crate) fn record_authorization_decision(
+        &mut self,
+        server: &ServerState,
+        record: &AuthorizationRecord,
+    ) {
         server
             .authorization_metrics
             .record_chain_decision(&record.authorizer_decision, record.authorization_duration);
         if let Some(event) = &mut self.audit_event {
             event.add_decision_annotations(&record.authorizer_decision);
-            if let Some(names) = &record.skipped_webhooks {
+            if let Some(names) = &record.skipped_authorizer_webhooks {
                 event.add_annotation(WEBHOOK_SKIPPED, names);
             }
-            if let Some(causes) = &record.failed_open_webhooks {
+            if let Some(causes) = &record.failed_open_authorizer_webhooks {
                 event.add_annotation(FAILED_OPEN_BY, causes);
             }
         }
@@ -197,7 +201,7 @@ impl RequestRecord {
     /// Records the reports of the hooks, one for each attempt to write.
     pub(crate) fn record_hook_reports(&mut self, reports: &[SessionReport]) {
         if let Some(event) = &mut self.audit_event {
-            annotate_hook_reports(event, reports);
+            add_hook_reports_to_audit_event(event, reports);
         }
     }
 
@@ -208,16 +212,16 @@ impl RequestRecord {
             (None, Some(_)) => "namespace",
             (None, None) => "cluster",
         };
-        self.route = Some(RouteMetricLabels {
+        self.route_metric_labels = Some(RouteMetricLabels {
             resource: Arc::clone(&route.resource),
             subresource: route.subresource.unwrap_or_default().to_owned(),
-            scope,
+            scope_label: scope,
             is_dry_run: query.get("dryRun").is_some_and(|own| !own.is_empty()),
         });
     }
 
     /// Whether the audit event contains request bodies.
-    pub(crate) fn wants_request_objects(&self) -> bool {
+    pub(crate) fn audits_request_objects(&self) -> bool {
         self.audit_event.as_ref().is_some_and(|event| event.records_request_object())
     }
 
@@ -287,7 +291,10 @@ impl RequestRecord {
     }
 
     /// Records that a stream begins; dropping the returned value records its end.
-    pub(crate) fn record_stream_begin(&mut self, server: &Arc<ServerState>) -> WatchStreamRecord {
+    pub(crate) fn record_watch_stream_begin(
+        &mut self,
+        server: &Arc<ServerState>,
+    ) -> WatchStreamRecord {
         if let Some(event) = &mut self.audit_event {
             event.set_response_status(200, None);
         }
@@ -317,7 +324,7 @@ impl RequestRecord {
 
     /// Records the end of the request: the last audit event, the metrics and the log line. The caller waits for the
     /// receipt before it sends the response.
-    pub(crate) fn record_end(
+    pub(crate) fn record_request_end(
         &mut self,
         server: &ServerState,
         code: u16,
@@ -333,14 +340,14 @@ impl RequestRecord {
             None => EventWriteReceipt::default(),
         };
         let is_connection = |own: &RouteMetricLabels| {
-            let part = own.resource.subresource(&own.subresource);
+            let part = own.resource.find_subresource(&own.subresource);
             part.is_some_and(|part| part.connect_options_kind().is_some())
         };
-        let verb = match &self.route {
+        let verb = match &self.route_metric_labels {
             Some(own) if is_connection(own) => "CONNECT",
             Some(_) | None => metric_verb(&self.verb, self.method.as_str()),
         };
-        let labels = match &self.route {
+        let labels = match &self.route_metric_labels {
             None => RequestMetricLabels { verb, ..RequestMetricLabels::default() },
             Some(own) => RequestMetricLabels {
                 verb,
@@ -349,7 +356,7 @@ impl RequestRecord {
                 version: &own.resource.version,
                 resource: &own.resource.plural,
                 subresource: &own.subresource,
-                scope_label: own.scope,
+                scope_label: own.scope_label,
             },
         };
         server.metrics.count_request(&labels, code, took);
@@ -383,13 +390,13 @@ impl Drop for WatchStreamRecord {
 }
 
 /// Adds the reports of hooks to an audit event.
-pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]) {
+pub(crate) fn add_hook_reports_to_audit_event(event: &mut Event, reports: &[SessionReport]) {
     if let Some(trace) = hook_trace::hook_trace_annotation(reports) {
         event.add_annotation(hook_trace::TRACE_ANNOTATION, &trace);
     }
     let has_bodies = event.records_request_object();
     for annotation in reports.iter().flat_map(|report| &report.annotations) {
-        if annotation.level == AnnotationLevel::Metadata {
+        if annotation.annotation_level == AnnotationLevel::Metadata {
             event.add_annotation(annotation.key.clone(), &annotation.value);
         } else if has_bodies {
             event.add_patch_annotation(annotation.key.clone(), &annotation.value);

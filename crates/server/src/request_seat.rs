@@ -31,10 +31,10 @@ pub(crate) struct RequestSeat<'a> {
     user: &'a User,
     /// Whether the priority level is exempt. Such a request keeps its seat while it waits, because exempt seats are
     /// not limited.
-    is_exempt: bool,
-    state: Mutex<RequestSeatState>,
+    is_priority_level_exempt: bool,
+    seat_state: Mutex<RequestSeatState>,
     /// Whether the request needs processor turns.
-    pub(crate) long_work: LongComputationFlag,
+    pub(crate) long_computation_flag: LongComputationFlag,
     _in_flight_guard: InFlightRequestGuard,
 }
 
@@ -49,7 +49,7 @@ struct WebhookWaitPermits {
     _webhook_wait_permit: Permit,
     /// The permit for the largest number of object bytes so far. The request keeps it for its next wait, so that
     /// the next wait is not refused.
-    bytes: Permit,
+    object_bytes_permit: Permit,
     /// The bytes of the objects that wait now. Only the deletions of a deletecollection wait at the same time.
     waiting_object_bytes: usize,
 }
@@ -58,7 +58,7 @@ struct WebhookWaitPermits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WebhookWait {
     /// The bytes of the objects that stay in memory meanwhile.
-    pub(crate) object_bytes: usize,
+    pub(crate) n_object_bytes: usize,
     /// Whether the attempt to write has called no webhook yet, so that it may be refused.
     pub(crate) is_first_wait_of_attempt: bool,
 }
@@ -66,14 +66,14 @@ pub(crate) struct WebhookWait {
 /// Counts the object bytes of one wait until it is dropped.
 struct WaitingObjectBytesGuard<'s, 'a> {
     seat: &'s RequestSeat<'a>,
-    n_bytes: usize,
+    n_waiting_object_bytes: usize,
 }
 
 impl Drop for WaitingObjectBytesGuard<'_, '_> {
     fn drop(&mut self) {
         if let Some(permits) = &mut self.seat.lock().webhook_wait_permits {
             permits.waiting_object_bytes =
-                permits.waiting_object_bytes.saturating_sub(self.n_bytes);
+                permits.waiting_object_bytes.saturating_sub(self.n_waiting_object_bytes);
         }
     }
 }
@@ -117,12 +117,12 @@ impl<'a> RequestSeat<'a> {
         Ok(Self {
             server,
             user,
-            is_exempt: classification.is_exempt(),
-            state: Mutex::new(RequestSeatState {
+            is_priority_level_exempt: classification.is_exempt(),
+            seat_state: Mutex::new(RequestSeatState {
                 seat_holding: SeatHolding::Seat(seat),
                 webhook_wait_permits: None,
             }),
-            long_work: LongComputationFlag::default(),
+            long_computation_flag: LongComputationFlag::default(),
             _in_flight_guard: InFlightRequestGuard(in_flight.clone()),
         })
     }
@@ -137,12 +137,12 @@ impl<'a> RequestSeat<'a> {
     ///
     /// # Errors
     /// 429, before the attempt calls its first webhook, if too many requests wait or their objects take too much memory.
-    pub(crate) async fn wait_for_hooks<T>(
+    pub(crate) async fn wait_for_admission_webhooks<T>(
         &self,
         wait: WebhookWait,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
-        if self.is_exempt {
+        if self.is_priority_level_exempt {
             return Ok(calls.await);
         }
         let _waiting_bytes = self.begin_webhook_wait(wait)?;
@@ -157,7 +157,7 @@ impl<'a> RequestSeat<'a> {
     ///
     /// # Errors
     /// 429 if the authorizers do not decide at once, too many requests wait, and the request has not waited before.
-    pub(crate) async fn wait_for_check<T>(
+    pub(crate) async fn wait_for_authorizers_of_check<T>(
         &self,
         deciding: impl Future<Output = T>,
     ) -> Result<T, Status> {
@@ -166,8 +166,8 @@ impl<'a> RequestSeat<'a> {
             Poll::Ready(output) => Ok(output),
             // The objects of the request count already: with its body, and if it has waited for webhooks.
             Poll::Pending => {
-                let wait = WebhookWait { object_bytes: 0, is_first_wait_of_attempt: false };
-                self.wait_for_hooks(wait, deciding).await
+                let wait = WebhookWait { n_object_bytes: 0, is_first_wait_of_attempt: false };
+                self.wait_for_admission_webhooks(wait, deciding).await
             }
         }
     }
@@ -185,9 +185,9 @@ impl<'a> RequestSeat<'a> {
         if let Poll::Ready(output) = poll_once(deciding.as_mut()).await {
             return Ok(output);
         }
-        if !self.is_exempt {
+        if !self.is_priority_level_exempt {
             drop(self.begin_webhook_wait(WebhookWait {
-                object_bytes: 0,
+                n_object_bytes: 0,
                 is_first_wait_of_attempt: true,
             })?);
             self.release();
@@ -199,7 +199,7 @@ impl<'a> RequestSeat<'a> {
         &self,
         wait: WebhookWait,
     ) -> Result<WaitingObjectBytesGuard<'_, 'a>, Status> {
-        let n_bytes = wait.object_bytes;
+        let n_bytes = wait.n_object_bytes;
         let mut state = self.lock();
         let permits = match &mut state.webhook_wait_permits {
             Some(permits) => permits,
@@ -209,14 +209,14 @@ impl<'a> RequestSeat<'a> {
         let n_waiting = permits.waiting_object_bytes.saturating_add(n_bytes);
         if wait.is_first_wait_of_attempt {
             permits
-                .bytes
+                .object_bytes_permit
                 .grow_permit_to(n_waiting)
                 .map_err(|_| self.too_many_object_bytes_status())?;
         } else {
-            permits.bytes.grow_permit_beyond_limit(n_waiting);
+            permits.object_bytes_permit.grow_permit_beyond_limit(n_waiting);
         }
         permits.waiting_object_bytes = n_waiting;
-        Ok(WaitingObjectBytesGuard { seat: self, n_bytes })
+        Ok(WaitingObjectBytesGuard { seat: self, n_waiting_object_bytes: n_bytes })
     }
 
     fn acquire_webhook_wait_permits(&self) -> Result<WebhookWaitPermits, Status> {
@@ -233,9 +233,13 @@ impl<'a> RequestSeat<'a> {
             };
             self.too_many_requests_status(&why)
         })?;
-        let bytes = self.server.body_bytes.common().acquire_permits(user, 0);
+        let bytes = self.server.body_bytes_budget.common_bytes_limit().acquire_permits(user, 0);
         let bytes = bytes.map_err(|_| self.too_many_object_bytes_status())?;
-        Ok(WebhookWaitPermits { _webhook_wait_permit: place, bytes, waiting_object_bytes: 0 })
+        Ok(WebhookWaitPermits {
+            _webhook_wait_permit: place,
+            object_bytes_permit: bytes,
+            waiting_object_bytes: 0,
+        })
     }
 
     fn too_many_object_bytes_status(&self) -> Status {
@@ -274,7 +278,7 @@ impl<'a> RequestSeat<'a> {
     }
 
     fn lock(&self) -> MutexGuard<'_, RequestSeatState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seat_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -284,15 +288,15 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 /// Estimates the size of an object in JSON.
-pub(crate) fn estimate_tree_bytes(tree: &Tree) -> usize {
-    tree.iter().map(|(key, value)| key.len() + value_bytes(value)).sum()
+pub(crate) fn estimate_json_bytes(tree: &Tree) -> usize {
+    tree.iter().map(|(key, value)| key.len() + estimate_json_value_bytes(value)).sum()
 }
 
-fn value_bytes(value: &Value) -> usize {
+fn estimate_json_value_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
         Value::String(text) => 8 + text.len(),
-        Value::Array(items) => 8 + items.iter().map(value_bytes).sum::<usize>(),
-        Value::Object(tree) => 8 + estimate_tree_bytes(tree),
+        Value::Array(items) => 8 + items.iter().map(estimate_json_value_bytes).sum::<usize>(),
+        Value::Object(tree) => 8 + estimate_json_bytes(tree),
     }
 }

@@ -6,7 +6,8 @@ use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
 use codec::{
-    Format, IncludeTypeMeta, ListMetadata, MetaVersion, ResponseEncoding, TableRow, Transform,
+    IncludeTypeMeta, ListMetadata, MetaVersion, ObjectTransform, ResponseBodyFormat,
+    ResponseEncoding, TableRow,
 };
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, LOCATION,
@@ -17,7 +18,7 @@ use https_server::Body;
 use jiff::Timestamp;
 use store::Item;
 
-use crate::event_encodings::{EventEncodings, EventForm};
+use crate::encoded_event_cache::{EncodedEventCache, EncodedEventKey};
 use crate::list_body::{ListBody, ListEncoder};
 use crate::response_bytes::ResponseBytesReservation;
 use crate::rest::{ListPage, WatchEvent, WatchEventObject, Watcher};
@@ -42,13 +43,13 @@ pub(crate) enum Reply {
 
 /// A document that changes rarely, such as discovery.
 pub(crate) struct CacheableDocument {
-    pub(crate) bytes: Bytes,
+    pub(crate) document_bytes: Bytes,
     pub(crate) content_type: &'static str,
     /// The ETag with its quotation marks.
     pub(crate) etag: Option<String>,
     pub(crate) cache_control: &'static str,
     /// The location of a redirect.
-    pub(crate) location: Option<String>,
+    pub(crate) redirect_location: Option<String>,
     pub(crate) is_not_modified: bool,
 }
 
@@ -84,7 +85,7 @@ impl IncludeObject {
 /// The negotiated format of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseFormat {
-    pub(crate) encoding: ResponseEncoding,
+    pub(crate) response_encoding: ResponseEncoding,
     pub(crate) include_object: IncludeObject,
     pub(crate) accepts_gzip: bool,
     pub(crate) now: Timestamp,
@@ -97,32 +98,35 @@ const FIRST_SLACK_BYTES: usize = 4 << 10;
 const EVENT_BYTES: usize = 96;
 
 /// Compact JSON, for errors before the format is negotiated.
-pub(crate) const PLAIN_JSON: ResponseEncoding =
-    ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
+pub(crate) const PLAIN_JSON: ResponseEncoding = ResponseEncoding {
+    response_body_format: ResponseBodyFormat::Json,
+    is_pretty: false,
+    object_transform: None,
+};
 
 impl ResponseFormat {
     fn encoding_without_transform(&self) -> ResponseEncoding {
-        ResponseEncoding { transform: None, ..self.encoding }
+        ResponseEncoding { object_transform: None, ..self.response_encoding }
     }
 
     /// Whether the response compresses JSON that is already encoded. Compression takes long, so it needs a
     /// processor turn.
-    pub(crate) fn is_compressed(&self, reply: &Reply) -> bool {
+    pub(crate) fn compresses_encoded_json(&self, reply: &Reply) -> bool {
         matches!(reply, Reply::Json { json, .. } if json.len() > codec::GZIP_BYTES_MIN)
             && self.accepts_gzip
     }
 
     fn encode_object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
-        match self.encoding.transform {
-            None => codec::encode_tree(tree, &self.encoding),
+        match self.response_encoding.object_transform {
+            None => codec::encode_object(tree, &self.response_encoding),
             Some(
-                Transform::PartialObjectMetadata(version)
-                | Transform::PartialObjectMetadataList(version),
-            ) => codec::encode_tree(
+                ObjectTransform::PartialObjectMetadata(version)
+                | ObjectTransform::PartialObjectMetadataList(version),
+            ) => codec::encode_object(
                 &codec::to_partial_metadata(tree, version),
                 &self.encoding_without_transform(),
             ),
-            Some(Transform::Table(version)) => {
+            Some(ObjectTransform::Table(version)) => {
                 let mut out = Vec::new();
                 self.encode_one_row_table(resource, tree, version, true, &mut out);
                 codec::reencode_json(out, &self.encoding_without_transform())
@@ -168,12 +172,13 @@ impl ResponseFormat {
 
     /// The response to a list. A short list is encoded at once; a long one is encoded while the client reads it.
     fn build_list_response(&self, resource: Arc<Resource>, mut page: ListPage) -> Response<Body> {
-        let bytes_in_flight = page.bytes_in_flight.take();
+        let bytes_in_flight = page.response_bytes_reservation.take();
         let mut encoder = ListEncoder::new(*self, resource, page);
-        let mut first =
-            Vec::with_capacity(encoder.estimate_bytes(codec::GZIP_BYTES_MIN + FIRST_SLACK_BYTES));
+        let mut first = Vec::with_capacity(
+            encoder.estimate_list_bytes(codec::GZIP_BYTES_MIN + FIRST_SLACK_BYTES),
+        );
         while first.len() <= codec::GZIP_BYTES_MIN {
-            if encoder.write_up_to(codec::GZIP_BYTES_MIN + 1, &mut first) {
+            if encoder.encode_list_up_to(codec::GZIP_BYTES_MIN + 1, &mut first) {
                 let mut response = self.build_bytes_response(200, first);
                 hold_reservation_in_body(&mut response, bytes_in_flight);
                 return response;
@@ -181,20 +186,20 @@ impl ResponseFormat {
         }
         let mut response = empty_response(200);
         let headers = response.headers_mut();
-        let media_type = self.encoding.body_format.media_type();
+        let media_type = self.response_encoding.response_body_format.media_type();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if self.accepts_gzip {
             insert_gzip_headers(headers);
         }
-        *response.body_mut() = ListBody::into_body(encoder, first, self.accepts_gzip);
+        *response.body_mut() = ListBody::new_list_body(encoder, first, self.accepts_gzip);
         hold_reservation_in_body(&mut response, bytes_in_flight);
         response
     }
 
     /// Encodes an event, or returns the bytes that another watch has encoded.
-    pub(crate) fn encode_shared_event(
+    pub(crate) fn encode_shared_watch_event(
         &self,
-        encodings: &EventEncodings,
+        encodings: &EncodedEventCache,
         resource: &Arc<Resource>,
         event: WatchEvent,
         is_first: bool,
@@ -204,42 +209,47 @@ impl ResponseFormat {
             WatchEventObject::Stored(value, revision) => (value, revision),
             object => {
                 return self
-                    .encode_event(resource, &WatchEvent { event_type, object }, is_first)
+                    .encode_watch_event(resource, &WatchEvent { event_type, object }, is_first)
                     .into();
             }
         };
-        let form = EventForm {
+        let form = EncodedEventKey {
             value,
             revision: revision.as_u64(),
             event_type,
             resource: Arc::clone(resource),
-            transform: self.encoding.transform,
+            transform: self.response_encoding.object_transform,
         };
-        encodings.get_or_encode(form, |form| {
+        encodings.get_or_encode_event(form, |form| {
             let object = WatchEventObject::Stored(form.value.clone(), revision);
-            self.encode_event(resource, &WatchEvent { event_type, object }, is_first)
+            self.encode_watch_event(resource, &WatchEvent { event_type, object }, is_first)
         })
     }
 
     /// Encodes an event; the first event of a table contains its columns.
-    fn encode_event(&self, resource: &Resource, event: &WatchEvent, is_first: bool) -> Vec<u8> {
+    fn encode_watch_event(
+        &self,
+        resource: &Resource,
+        event: &WatchEvent,
+        is_first: bool,
+    ) -> Vec<u8> {
         let mut out = match &event.object {
             WatchEventObject::Stored(value, _) => Vec::with_capacity(value.len() + EVENT_BYTES),
             WatchEventObject::Tree(_) | WatchEventObject::Status(_) => Vec::new(),
         };
-        codec::write_event_start(event.event_type, &mut out);
+        codec::write_watch_event_start(event.event_type, &mut out);
         match &event.object {
             WatchEventObject::Status(status) => {
                 // An error is never transformed, and writing to memory does not fail.
                 let _ = serde_json::to_writer(&mut out, status);
             }
             WatchEventObject::Tree(tree) => {
-                self.encode_event_object(resource, tree, is_first, &mut out)
+                self.encode_watch_event_object(resource, tree, is_first, &mut out)
             }
             WatchEventObject::Stored(value, revision) => {
                 let api_version = resource.group_version().to_string();
-                let is_plain = self.encoding.transform.is_none()
-                    && (!resource.is_custom() || has_api_version(value, &api_version));
+                let is_plain = self.response_encoding.object_transform.is_none()
+                    && (!resource.is_custom_resource() || has_api_version(value, &api_version));
                 let revision = revision.as_u64();
                 let is_written = is_plain
                     && codec::splice_resource_version(
@@ -252,15 +262,15 @@ impl ResponseFormat {
                 if !is_written {
                     let tree =
                         decode_with_resource_version(resource, value, revision).unwrap_or_default();
-                    self.encode_event_object(resource, &tree, is_first, &mut out);
+                    self.encode_watch_event_object(resource, &tree, is_first, &mut out);
                 }
             }
         }
-        codec::write_event_end(&mut out);
+        codec::write_watch_event_end(&mut out);
         out
     }
 
-    fn encode_event_object(
+    fn encode_watch_event_object(
         &self,
         resource: &Resource,
         tree: &Tree,
@@ -268,13 +278,13 @@ impl ResponseFormat {
         out: &mut Vec<u8>,
     ) {
         // Writing to memory does not fail.
-        let _ = match self.encoding.transform {
+        let _ = match self.response_encoding.object_transform {
             None => serde_json::to_writer(out, tree),
             Some(
-                Transform::PartialObjectMetadata(version)
-                | Transform::PartialObjectMetadataList(version),
+                ObjectTransform::PartialObjectMetadata(version)
+                | ObjectTransform::PartialObjectMetadataList(version),
             ) => serde_json::to_writer(out, &codec::to_partial_metadata(tree, version)),
-            Some(Transform::Table(version)) => {
+            Some(ObjectTransform::Table(version)) => {
                 self.encode_one_row_table(resource, tree, version, is_first, out);
                 Ok(())
             }
@@ -289,11 +299,12 @@ impl ResponseFormat {
             }
             Reply::Tree { code, tree } => self.build_bytes_response(
                 code,
-                codec::encode_tree(&tree, &self.encoding_without_transform()),
+                codec::encode_object(&tree, &self.encoding_without_transform()),
             ),
             Reply::Json { code, json } => {
-                let is_plain =
-                    self.encoding.body_format == Format::Json && !self.encoding.is_pretty;
+                let is_plain = self.response_encoding.response_body_format
+                    == ResponseBodyFormat::Json
+                    && !self.response_encoding.is_pretty;
                 let json = if is_plain {
                     json
                 } else {
@@ -331,7 +342,7 @@ impl ResponseFormat {
     fn build_bytes_response(&self, code: u16, mut bytes: Vec<u8>) -> Response<Body> {
         let mut response = empty_response(code);
         let headers = response.headers_mut();
-        let media_type = self.encoding.body_format.media_type();
+        let media_type = self.response_encoding.response_body_format.media_type();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if self.accepts_gzip
             && bytes.len() > codec::GZIP_BYTES_MIN
@@ -364,7 +375,7 @@ pub(crate) fn hold_reservation_in_body(
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 fn empty_response(code: u16) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+    let mut response = Response::new(Body::empty_body());
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -382,7 +393,7 @@ pub(crate) fn text_response(code: u16, text: String) -> Response<Body> {
 }
 
 fn cacheable_document_response(document: CacheableDocument) -> Response<Body> {
-    let code = match (&document.location, document.is_not_modified) {
+    let code = match (&document.redirect_location, document.is_not_modified) {
         (Some(_), _) => 301,
         (None, true) => 304,
         (None, false) => 200,
@@ -390,7 +401,9 @@ fn cacheable_document_response(document: CacheableDocument) -> Response<Body> {
     let mut response = empty_response(code);
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(document.cache_control));
-    if let Some(location) = document.location.and_then(|own| HeaderValue::from_str(&own).ok()) {
+    if let Some(location) =
+        document.redirect_location.and_then(|own| HeaderValue::from_str(&own).ok())
+    {
         headers.insert(LOCATION, location);
         return response;
     }
@@ -402,7 +415,7 @@ fn cacheable_document_response(document: CacheableDocument) -> Response<Body> {
         return response;
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(document.content_type));
-    *response.body_mut() = document.bytes.into();
+    *response.body_mut() = document.document_bytes.into();
     response
 }
 
@@ -418,7 +431,7 @@ pub(crate) fn decode_list_item(resource: &Resource, item: &Item) -> Option<Tree>
 
 fn decode_with_resource_version(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
     let mut tree: Tree = codec::decode_stored_object(value).ok()?;
-    if resource.is_custom() {
+    if resource.is_custom_resource() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }
     let metadata = api_object::metadata_mut(&mut tree);
@@ -430,9 +443,9 @@ pub(crate) fn table_columns(resource: &Resource) -> Vec<codec::TableColumn> {
     let column = |own: &api_resources::Column| codec::TableColumn {
         name: own.name.clone(),
         kind: own.r#type.clone(),
-        format: own.format.clone(),
+        column_format: own.column_format.clone(),
         description: own.description.clone(),
-        priority: own.priority,
+        column_priority: own.column_priority,
     };
     api_resources::table_columns(resource).iter().map(column).collect()
 }

@@ -18,15 +18,15 @@ mod scale;
 mod update;
 mod watch;
 
-pub(crate) use connect::connect;
+pub(crate) use connect::answer_connect_request;
 pub(crate) use create::{WriteResult, create};
 pub(crate) use create_preconditions::CreatePreconditions;
 pub(crate) use delete::{DeleteResult, delete, delete_admitted_object, deletion_success_status};
 pub(crate) use delete_collection::delete_collection;
-pub(crate) use get::{get, get_stored_entry, read_newest_unless_known};
+pub(crate) use get::{get, get_stored_entry, read_newest_entry_unless_known};
 pub(crate) use list::{ListPage, list};
 pub(crate) use object_filter::ObjectFilter;
-pub(crate) use object_metadata::{normalize_metadata, requester_metadata, validate_metadata};
+pub(crate) use object_metadata::{normalize_metadata, requester_user_fields, validate_metadata};
 pub(crate) use patch::PatchRequest;
 pub(crate) use persist::{WriteFailure, await_write_visible, persist};
 pub(crate) use query::{FieldValidation, Query, WatchOptions, WatchStart, WriteOptions};

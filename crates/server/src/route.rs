@@ -15,7 +15,7 @@ use crate::authorize::Authorized;
 /// INVARIANT: every part comes from the [`Authorized`]; the HTTP method does not change it.
 #[derive(Clone)]
 pub(crate) struct Route<'a> {
-    pub(crate) authorized: &'a Authorized,
+    pub(crate) authorization_proof: &'a Authorized,
     pub(crate) verb: Verb,
     pub(crate) resource: Arc<Resource>,
     /// `None` for cluster-scoped resources and for requests across all namespaces.
@@ -37,7 +37,7 @@ pub(crate) enum ResourceRouteError {
 impl<'a> Route<'a> {
     /// Finds the authorized resource, and checks that it offers the verb for the name and the namespace.
     pub(crate) fn from_authorized(authorized: &'a Authorized) -> Result<Self, ResourceRouteError> {
-        let registry = &authorized.authorized_snapshot().resource_registry;
+        let registry = &authorized.authorization_snapshot().resource_registry;
         let Some(own) = authorized.target_resource() else { return Err(ResourceRouteError::Text) };
         let lacking = || match registry.group(&own.api_group) {
             Some(group) if group.is_built_in => {
@@ -70,10 +70,10 @@ impl<'a> Route<'a> {
             return Err(lacking());
         }
         if let Some(subresource) = subresource
-            && (resource.subresource(subresource).is_none()
+            && (resource.find_subresource(subresource).is_none()
                 || (rest.is_some() && subresource != "proxy"))
         {
-            return Err(match resource.is_custom() {
+            return Err(match resource.is_custom_resource() {
                 true if resource.is_namespaced() && namespace.is_none() => ResourceRouteError::Text,
                 true => ResourceRouteError::Status(Status::not_found(
                     &resource.group_resource(),
@@ -87,9 +87,14 @@ impl<'a> Route<'a> {
         let place =
             RequestedResourcePath { resource: &resource, is_across_namespaces, name, subresource };
         match verb {
-            Some(verb) if place.offers_verb(verb) => {
-                Ok(Self { authorized, verb, resource, namespace, name, subresource })
-            }
+            Some(verb) if place.offers_verb(verb) => Ok(Self {
+                authorization_proof: authorized,
+                verb,
+                resource,
+                namespace,
+                name,
+                subresource,
+            }),
             _ => Err(place.refuse_verb(info, verb, in_namespace)),
         }
     }
@@ -100,7 +105,8 @@ impl<'a> Route<'a> {
         let is_forwarded =
             self.subresource == Some("proxy") && self.connect_options_kind().is_some();
         let is_read = matches!(self.verb, Verb::Get | Verb::List);
-        let is_head_of_get = method == Method::HEAD && is_read && self.resource.is_custom();
+        let is_head_of_get =
+            method == Method::HEAD && is_read && self.resource.is_custom_resource();
         http_method(self.verb) == method
             || is_head_of_get
             || (is_forwarded && method == Method::HEAD)
@@ -114,7 +120,7 @@ pub(crate) fn begins_with_two_slashes(info: &RequestInfo) -> bool {
 }
 
 /// Reports whether a path has the old form of a watch, `/api/v1/watch/...`.
-fn is_watch_path(info: &RequestInfo) -> bool {
+fn is_legacy_watch_path(info: &RequestInfo) -> bool {
     let n_prefix_segments = if info.api_prefix == "api" { 2 } else { 3 };
     info.path.trim_matches('/').split('/').nth(n_prefix_segments) == Some("watch")
 }
@@ -161,7 +167,7 @@ struct RequestedResourcePath<'p> {
 impl RequestedResourcePath<'_> {
     fn offers_verb(&self, verb: Verb) -> bool {
         if let Some(subresource) = self.subresource {
-            let subresource = self.resource.subresource(subresource);
+            let subresource = self.resource.find_subresource(subresource);
             return !self.is_across_namespaces
                 && subresource.is_some_and(|own| own.verbs.contains(verb));
         }
@@ -186,7 +192,7 @@ impl RequestedResourcePath<'_> {
         verb: Option<Verb>,
         in_namespace: NamespaceInPath,
     ) -> ResourceRouteError {
-        if self.resource.is_custom() {
+        if self.resource.is_custom_resource() {
             return self.refuse_custom_resource_verb(info, verb);
         }
         if in_namespace == NamespaceInPath::Empty && self.is_across_namespaces {
@@ -197,14 +203,14 @@ impl RequestedResourcePath<'_> {
                     Some(Verb::Create) if self.name.is_none() => {
                         let mut errors = FieldErrors::new();
                         errors.push(FieldPath::root("metadata").child("namespace").required(""));
-                        Status::invalid(&self.resource.group_kind(), "", &errors)
+                        Status::invalid_object(&self.resource.group_kind(), "", &errors)
                     }
                     Some(_) => Status::bad_request("Namespace parameter required."),
                 },
             );
         }
         // A path that begins with `watch` supports only that verb.
-        let is_watch_path = verb == Some(Verb::Watch) && is_watch_path(info);
+        let is_watch_path = verb == Some(Verb::Watch) && is_legacy_watch_path(info);
         let is_any_offered = Verb::ALL
             .into_iter()
             .any(|offered| (!is_watch_path || offered == Verb::Watch) && self.offers_verb(offered));
@@ -235,7 +241,7 @@ impl RequestedResourcePath<'_> {
 impl Route<'_> {
     /// The kind of the options of a connection; `None` if the request is none.
     pub(crate) fn connect_options_kind(&self) -> Option<&'static str> {
-        self.resource.subresource(self.subresource?)?.connect_options_kind()
+        self.resource.find_subresource(self.subresource?)?.connect_options_kind()
     }
 }
 

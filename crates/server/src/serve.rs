@@ -36,12 +36,12 @@ use crate::clock::Clock;
 use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::connection_faults::connection_fault_reporter;
-use crate::decodable_versions::DecodableVersions;
-use crate::event_encodings::EventEncodings;
+use crate::decodable_object_cache::DecodableObjectCache;
+use crate::encoded_event_cache::EncodedEventCache;
 use crate::health::ReadinessState;
 use crate::initializers::{
     ObjectInitializationTracker, UninitializedGetMode, run_object_initialization_jobs,
-    sweep_abandoned_objects,
+    sweep_abandoned_initializations,
 };
 use crate::log::Log;
 use crate::loopback::loopback_user;
@@ -66,11 +66,11 @@ pub struct ServerOptions {
     /// The settings of the API.
     pub api_settings: ApiSettings,
     /// The prefix of its keys in the store, without a slash at the end.
-    pub prefix: String,
+    pub store_key_prefix: String,
     /// The authorizers, in order.
     pub authorizer_slots: Arc<[AuthorizerSlot]>,
     /// Returns the JSON document of `/portcullis/authorization/status`.
-    pub authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    pub authorization_status_json: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// The addresses of services, for webhooks that run inside the cluster. The server updates it.
     pub service_directory: Arc<ServiceDirectory>,
     /// The registry that the server adds its metrics to.
@@ -78,11 +78,11 @@ pub struct ServerOptions {
     /// Counts the decisions of the authorizers.
     pub authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     /// The options of dynamic admission.
-    pub admission: AdmissionOptions,
+    pub admission_options: AdmissionOptions,
     /// The policy of the node authorizer, with an empty graph.
-    pub node_policy: authz_node::Snapshot,
+    pub node_authorizer_policy: authz_node::Snapshot,
     /// The options of authentication.
-    pub authentication: authn::Options,
+    pub authentication_options: authn::Options,
     /// Signs the tokens of service accounts.
     pub token_issuer: TokenIssuer,
     /// The CA bundles that are reloaded while the server runs.
@@ -109,43 +109,43 @@ pub struct ServerOptions {
 #[derive(Debug, Clone)]
 pub struct AdmissionOptions {
     /// The built-in plugins that are enabled.
-    pub plugins: AdmissionPlugins,
+    pub admission_plugins: AdmissionPlugins,
     /// How fresh the configuration must be.
-    pub config_sync: AdmissionConfigSyncOptions,
+    pub admission_config_sync: AdmissionConfigSyncOptions,
     /// The options of initializers.
-    pub initializers: InitializerOptions,
+    pub initializer_options: InitializerOptions,
     /// The response to GET for an uninitialized object.
-    pub get_mode: UninitializedGetMode,
+    pub uninitialized_get_mode: UninitializedGetMode,
     /// The clock of the timeouts of initializers.
     pub clock: Clock,
     /// The credentials that the server presents to hooks.
     pub hook_credentials: ServiceCredentialsTable,
     /// The maximum size of a hook's response to a request that is smaller.
-    pub response_bytes_max: usize,
+    pub hook_response_bytes_max: usize,
     /// The maximum number of calls of one hook in flight; one user has at most half of them.
-    pub calls_in_flight_max: usize,
+    pub hook_calls_in_flight_max: usize,
     /// The maximum duration of a call of a hook, whatever its `timeoutSeconds`.
-    pub call_time_max: Duration,
+    pub hook_call_time_max: Duration,
     /// The timeout of connecting to a hook.
-    pub connect_timeout: Duration,
+    pub hook_connect_timeout: Duration,
     /// The addresses that hooks may have.
-    pub hook_addresses: AddressPolicy,
+    pub hook_address_policy: AddressPolicy,
 }
 
 impl Default for AdmissionOptions {
     fn default() -> Self {
         Self {
-            plugins: AdmissionPlugins::default(),
-            config_sync: AdmissionConfigSyncOptions::default(),
-            initializers: InitializerOptions::default(),
-            get_mode: UninitializedGetMode::default(),
+            admission_plugins: AdmissionPlugins::default(),
+            admission_config_sync: AdmissionConfigSyncOptions::default(),
+            initializer_options: InitializerOptions::default(),
+            uninitialized_get_mode: UninitializedGetMode::default(),
             clock: Clock::default(),
             hook_credentials: ServiceCredentialsTable::default(),
-            response_bytes_max: RESPONSE_BYTES_MAX,
-            calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
-            call_time_max: CALL_TIME_MAX,
-            connect_timeout: https_client::Limits::default().connect_timeout,
-            hook_addresses: AddressPolicy::default(),
+            hook_response_bytes_max: RESPONSE_BYTES_MAX,
+            hook_calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
+            hook_call_time_max: CALL_TIME_MAX,
+            hook_connect_timeout: https_client::Limits::default().connect_timeout,
+            hook_address_policy: AddressPolicy::default(),
         }
     }
 }
@@ -157,8 +157,8 @@ pub type AuthorizerReplacer = Arc<
 
 /// A running server with its background loops.
 pub struct Server {
-    state: Arc<ServerState>,
-    address: SocketAddr,
+    server_state: Arc<ServerState>,
+    listen_address: SocketAddr,
     /// The task that serves connections.
     connection_tasks: JoinSet<()>,
     background_tasks: JoinSet<()>,
@@ -172,7 +172,7 @@ pub enum StartError {
     Authorization(#[from] authz_chain::ConfigurationError),
     /// The options of authentication are invalid.
     #[error("authentication")]
-    Authentication(#[from] authn::OptionsError),
+    Authentication(#[from] authn::AuthenticatorOptionsError),
     /// The store cannot be read.
     #[error("the store cannot be read")]
     Store(#[from] ReadError),
@@ -212,55 +212,55 @@ impl Server {
     ) -> Result<Self, StartError> {
         let admission_metrics = metrics::AdmissionMetrics::new(
             &options.metrics_registry,
-            authz_reload::AuthorizationObservers::connection_observer(
+            authz_reload::AuthorizationObserverFactory::connection_observer(
                 options.authorization_metrics.as_ref(),
             ),
         )?;
         let default_environment = HookEnvironment::default();
         let hooks = ConfiguredHooks::without_hooks(Arc::new(HookEnvironment {
             cluster_services: Some(Arc::clone(&options.service_directory) as _),
-            credentials: options.admission.hook_credentials,
+            service_credentials: options.admission_options.hook_credentials,
             client_limits: https_client::Limits {
-                response_body_bytes_max: options.admission.response_bytes_max,
-                connect_timeout: options.admission.connect_timeout,
-                address_policy: options.admission.hook_addresses,
+                response_body_bytes_max: options.admission_options.hook_response_bytes_max,
+                connect_timeout: options.admission_options.hook_connect_timeout,
+                address_policy: options.admission_options.hook_address_policy,
                 ..default_environment.client_limits
             },
-            calls_in_flight_max: options.admission.calls_in_flight_max,
+            calls_in_flight_max: options.admission_options.hook_calls_in_flight_max,
             response_bytes_limit: admission_hooks::new_response_bytes_limit(
-                options.admission.response_bytes_max,
+                options.admission_options.hook_response_bytes_max,
             ),
             certificate_observer: Arc::clone(&admission_metrics) as _,
         }));
         let empty = ClusterSnapshot::of_empty_store(
             options.authorizer_slots,
-            options.node_policy,
+            options.node_authorizer_policy,
             hooks.clone(),
         )?;
         let issuer_discovery = build_issuer_discovery(
-            options.authentication.service_account_options.as_ref(),
+            options.authentication_options.service_account_options.as_ref(),
             &options.api_settings.advertised_address,
             options.log,
         );
-        let authenticator = Authenticator::new(options.authentication)?;
+        let authenticator = Authenticator::new(options.authentication_options)?;
         let request_limits = options.request_limits;
         let flow_controller = Arc::new(FlowController::new(request_limits.seats_max));
         let (snapshot_cache, stale_aggregated_roles) = SnapshotCache::start(
             Arc::clone(&store),
-            &options.prefix,
+            &options.store_key_prefix,
             empty.clone(),
             Arc::clone(&options.service_directory),
             Arc::clone(&flow_controller),
             options.log,
         )
         .await?;
-        let address = listener.address();
+        let address = listener.bound_address();
         options.service_directory.set_server_address(address);
         let (object_initialization_tracker, jobs) = ObjectInitializationTracker::new();
         let mut server = ServerState {
             store,
-            decodable_versions: Arc::new(DecodableVersions::new(&options.prefix)),
-            prefix: options.prefix,
+            decodable_object_cache: Arc::new(DecodableObjectCache::new(&options.store_key_prefix)),
+            store_key_prefix: options.store_key_prefix,
             snapshot_cache,
             api_settings: options.api_settings,
             metrics: ServerMetrics::new(options.metrics_registry, &flow_controller)?,
@@ -276,29 +276,31 @@ impl Server {
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
             admission_metrics,
-            admission_plugins: options.admission.plugins,
-            barrier: FreshnessBarrier::new(options.admission.config_sync),
-            started_at: Instant::now(),
+            admission_plugins: options.admission_options.admission_plugins,
+            admission_freshness_barrier: FreshnessBarrier::new(
+                options.admission_options.admission_config_sync,
+            ),
+            server_started_at: Instant::now(),
             server_id: String::new(),
             trust_comparison: ArcSwap::default(),
             polled_admission_config: ArcSwap::from_pointee(
                 PolledAdmissionConfig::before_first_poll(hooks),
             ),
-            initializer_options: options.admission.initializers,
-            call_time_max: options.admission.call_time_max,
-            hook_addresses: options.admission.hook_addresses,
-            get_mode: options.admission.get_mode,
+            initializer_options: options.admission_options.initializer_options,
+            hook_call_time_max: options.admission_options.hook_call_time_max,
+            hook_address_policy: options.admission_options.hook_address_policy,
+            uninitialized_get_mode: options.admission_options.uninitialized_get_mode,
             object_initialization_tracker,
-            clock: options.admission.clock,
-            authorization_status: options.authorization_status,
+            clock: options.admission_options.clock,
+            authorization_status_json: options.authorization_status_json,
             flow_controller: Arc::clone(&flow_controller),
-            body_bytes: MemoryBudget::new(
+            body_bytes_budget: MemoryBudget::new(
                 request_limits.body_bytes_max,
                 request_limits.body_bytes_per_user_max,
             ),
-            decoded_bytes: MemoryBudget::new(
-                request_limits.decoded_bytes_max,
-                request_limits.decoded_bytes_per_user_max,
+            decoded_body_bytes_budget: MemoryBudget::new(
+                request_limits.decoded_body_bytes_max,
+                request_limits.decoded_body_bytes_per_user_max,
             ),
             body_discards_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
                 BODY_DISCARDS_MAX,
@@ -309,13 +311,13 @@ impl Server {
                 request_limits.webhook_waits_per_user_max,
             )),
             request_limits,
-            turns: processor_turns::new_processor_turn_queue(),
+            processor_turns: processor_turns::new_processor_turn_queue(),
             watch_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),
             )),
-            response_bytes: Arc::new(ResponseBytesLimit::new(options.response_bytes_max)),
-            event_encodings: EventEncodings::default(),
+            response_bytes_limit: Arc::new(ResponseBytesLimit::new(options.response_bytes_max)),
+            encoded_event_cache: EncodedEventCache::default(),
             token_object_cache: TokenObjectCache::default(),
             shutdown: Shutdown::new(),
             pending_ip_allocations: PendingIpAllocations::default(),
@@ -330,10 +332,11 @@ impl Server {
         background_tasks.spawn(box_task(Arc::clone(&server.snapshot_cache).run(empty)));
         background_tasks.spawn(box_task(Arc::clone(&server).keep_admission_config_fresh()));
         background_tasks.spawn(box_task(Arc::clone(&server).write_heartbeats()));
-        background_tasks.spawn(box_task(Arc::clone(&server).compare_trust_periodically()));
+        background_tasks
+            .spawn(box_task(Arc::clone(&server).compare_trust_with_peers_periodically()));
         background_tasks.spawn(box_task(Arc::clone(&server).report_configured_hooks()));
         background_tasks.spawn(box_task(run_object_initialization_jobs(Arc::clone(&server), jobs)));
-        background_tasks.spawn(box_task(sweep_abandoned_objects(Arc::clone(&server))));
+        background_tasks.spawn(box_task(sweep_abandoned_initializations(Arc::clone(&server))));
         background_tasks
             .spawn(box_task(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
         background_tasks.spawn(box_task(background_loops::store_aggregated_roles(
@@ -375,20 +378,25 @@ impl Server {
             report,
             service,
         ));
-        Ok(Self { state: server, address, connection_tasks, background_tasks })
+        Ok(Self {
+            server_state: server,
+            listen_address: address,
+            connection_tasks,
+            background_tasks,
+        })
     }
 
     /// The address that the server listens on.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn listen_address(&self) -> SocketAddr {
+        self.listen_address
     }
 
     /// Returns a function that replaces the authorizers. Requests in progress keep those that they began
     /// with.
     #[must_use]
     pub fn authorizer_replacer(&self) -> AuthorizerReplacer {
-        let snapshot_cache = Arc::clone(&self.state.snapshot_cache);
+        let snapshot_cache = Arc::clone(&self.server_state.snapshot_cache);
         Arc::new(move |authorizer_slots| snapshot_cache.replace_authorizers(authorizer_slots))
     }
 
@@ -396,23 +404,23 @@ impl Server {
     /// events that wait in queues, and closes the store.
     pub fn stop(mut self, plan: DrainPlan) -> BoxedFuture<DrainResult> {
         Box::pin(async move {
-            self.state.readiness.is_stopping.store(true, Ordering::Release);
-            let drained = self.state.shutdown.drain(plan).await;
+            self.server_state.readiness.is_stopping.store(true, Ordering::Release);
+            let drained = self.server_state.shutdown.drain(plan).await;
             while self.connection_tasks.join_next().await.is_some() {}
             self.background_tasks.shutdown().await;
-            self.state.remove_heartbeat().await;
+            self.server_state.remove_heartbeat().await;
             self.flush_audit_events().await;
-            self.state.store.close().await;
+            self.server_state.store.close().await;
             drained
         })
     }
 
     /// Writes the audit events that wait in queues, within a limit, since a backend may hang.
     async fn flush_audit_events(&self) {
-        let Some(auditor) = &self.state.auditor else { return };
+        let Some(auditor) = &self.server_state.auditor else { return };
         if !auditor.flush(AUDIT_FLUSH_TIME_MAX).await {
             for status in auditor.backend_statuses().filter(|status| status.n_queued_events > 0) {
-                self.state.log.error(
+                self.server_state.log.error(
                     "audit events are lost, because the backend did not take them before the server stopped",
                     &[("backend", &status.name), ("events", &status.n_queued_events)],
                 );

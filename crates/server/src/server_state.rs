@@ -19,8 +19,8 @@ use crate::admission::{AdmissionPlugins, FreshnessBarrier, PolledAdmissionConfig
 use crate::audit_id::AuditIdGenerator;
 use crate::clock::Clock;
 use crate::cluster_ips::{PendingIpAllocations, ServiceIpRange};
-use crate::decodable_versions::DecodableVersions;
-use crate::event_encodings::EventEncodings;
+use crate::decodable_object_cache::DecodableObjectCache;
+use crate::encoded_event_cache::EncodedEventCache;
 use crate::health::ReadinessState;
 use crate::initializers::{ObjectInitializationTracker, UninitializedGetMode};
 use crate::log::Log;
@@ -45,13 +45,13 @@ pub struct ApiSettings {
     /// Whether the garbage collector runs.
     pub has_garbage_collector: bool,
     /// Whether pods on nodes get a grace period when they are deleted.
-    pub has_graceful_pods: bool,
+    pub has_pod_grace_periods: bool,
     /// How many objects of a collection are deleted concurrently.
-    pub delete_workers: usize,
+    pub delete_collection_workers: usize,
     /// The range of cluster IPs; `None` disables their allocation.
     pub service_ip_range: Option<ServiceIpRange>,
     /// Whether objects are rejected that use features which no component enforces.
-    pub refuses_unenforced: bool,
+    pub refuses_unenforced_features: bool,
     /// The timeout of requests.
     pub request_timeout: Duration,
     /// The timeout of the write of one object, whatever timeout the client sets.
@@ -61,7 +61,7 @@ pub struct ApiSettings {
     /// The interval of bookmarks in an idle watch. Clients expect one about every minute.
     pub bookmark_interval: Duration,
     /// The Kubernetes version that `/version` reports, such as `1.34`.
-    pub reported_version: String,
+    pub reported_kubernetes_version: String,
     /// The address under which clients reach the server, such as `127.0.0.1:6443`.
     pub advertised_address: String,
 }
@@ -70,10 +70,10 @@ pub struct ApiSettings {
 pub(crate) struct ServerState {
     pub(crate) store: Arc<dyn Store>,
     /// The prefix of the keys in the store, without a slash at the end.
-    pub(crate) prefix: String,
+    pub(crate) store_key_prefix: String,
     pub(crate) snapshot_cache: Arc<SnapshotCache>,
     /// The versions of objects that lists and watches can send as they are stored.
-    pub(crate) decodable_versions: Arc<DecodableVersions>,
+    pub(crate) decodable_object_cache: Arc<DecodableObjectCache>,
     pub(crate) api_settings: ApiSettings,
     pub(crate) metrics: ServerMetrics,
     pub(crate) log: Log,
@@ -95,9 +95,9 @@ pub(crate) struct ServerState {
     /// The built-in admission plugins that are enabled.
     pub(crate) admission_plugins: AdmissionPlugins,
     /// Determines whether the admission configuration is current.
-    pub(crate) barrier: FreshnessBarrier,
+    pub(crate) admission_freshness_barrier: FreshnessBarrier,
     /// The time at which the server began to read the store.
-    pub(crate) started_at: Instant,
+    pub(crate) server_started_at: Instant,
     /// The id of this process among the servers of one store.
     pub(crate) server_id: String,
     /// The last comparison of the authorities and keys of this server with those of the other servers of the
@@ -108,37 +108,37 @@ pub(crate) struct ServerState {
     /// The options of initializers.
     pub(crate) initializer_options: InitializerOptions,
     /// The maximum duration of a call of a hook.
-    pub(crate) call_time_max: Duration,
+    pub(crate) hook_call_time_max: Duration,
     /// The addresses that hooks may have.
-    pub(crate) hook_addresses: https_client::AddressPolicy,
+    pub(crate) hook_address_policy: https_client::AddressPolicy,
     /// The response to GET for an uninitialized object.
-    pub(crate) get_mode: UninitializedGetMode,
+    pub(crate) uninitialized_get_mode: UninitializedGetMode,
     /// Tracks objects that wait for initializers.
     pub(crate) object_initialization_tracker: ObjectInitializationTracker,
     /// The clock of the timeouts of initializers.
     pub(crate) clock: Clock,
     /// Returns the JSON document of `/portcullis/authorization/status`.
-    pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    pub(crate) authorization_status_json: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// Classifies requests and hands out their seats.
     pub(crate) flow_controller: Arc<FlowController>,
     pub(crate) request_limits: RequestLimits,
     /// Limits the bytes of the bodies of requests in progress.
-    pub(crate) body_bytes: MemoryBudget,
+    pub(crate) body_bytes_budget: MemoryBudget,
     /// Limits the bytes that these bodies take when they are decoded.
-    pub(crate) decoded_bytes: MemoryBudget,
+    pub(crate) decoded_body_bytes_budget: MemoryBudget,
     /// Limits the requests over HTTP/1.1 whose bodies are read and dropped after the response. Each holds a connection
     /// for up to two seconds.
     pub(crate) body_discards_limit: Arc<ConcurrencyLimit>,
     /// Limits the requests that wait for webhooks without a seat.
     pub(crate) webhook_waits_limit: Arc<ConcurrencyLimit>,
     /// The turns of requests that keep a processor for long.
-    pub(crate) turns: Arc<FairCpuScheduler>,
+    pub(crate) processor_turns: Arc<FairCpuScheduler>,
     /// Limits the watches of users who are not in `system:masters`.
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     /// Limits the bytes of responses that wait for users who are not in `system:masters`.
-    pub(crate) response_bytes: Arc<ResponseBytesLimit>,
+    pub(crate) response_bytes_limit: Arc<ResponseBytesLimit>,
     /// The newest events in the form that watches send.
-    pub(crate) event_encodings: EventEncodings,
+    pub(crate) encoded_event_cache: EncodedEventCache,
     /// The objects that the tokens of service accounts refer to.
     pub(crate) token_object_cache: TokenObjectCache,
     pub(crate) shutdown: Shutdown,

@@ -45,7 +45,7 @@ pub struct ServiceDirectory {
 
 /// A service cannot be resolved. The texts are those of Kubernetes.
 #[derive(Debug, thiserror::Error)]
-enum LookupError {
+enum ServiceLookupError {
     #[error("services {service:?} not found")]
     NotFound { service: String },
     #[error("no service port {port} found for service {service:?}")]
@@ -60,8 +60,8 @@ enum LookupError {
     NoEndpoints { service: String },
 }
 
-impl From<LookupError> for ResolveError {
-    fn from(error: LookupError) -> Self {
+impl From<ServiceLookupError> for ResolveError {
+    fn from(error: ServiceLookupError) -> Self {
         Self(error.to_string())
     }
 }
@@ -140,7 +140,9 @@ impl ServiceDirectory {
         if let Some(name) = path.strip_prefix(SERVICES_PATH) {
             service_tables.services.remove(name);
             if let Some(object) = object? {
-                service_tables.services.insert(name.to_owned(), Service::from_object(&object));
+                service_tables
+                    .services
+                    .insert(name.to_owned(), Service::from_service_json(&object));
             }
         } else if let Some(name) = path.strip_prefix(SLICES_PATH) {
             service_tables.remove_endpoint_slice(name);
@@ -161,7 +163,7 @@ impl ServiceDirectory {
         &self,
         service_tables: &ServiceTables,
         service: &ServiceName,
-    ) -> Result<HostPort, LookupError> {
+    ) -> Result<HostPort, ServiceLookupError> {
         let ServiceName { namespace, name, .. } = service;
         let found = service_tables.find_service(namespace, name)?;
         let port = found.service_port_or_default(name, service.port)?;
@@ -233,9 +235,9 @@ impl ServiceResolver for ServiceDirectory {
 }
 
 impl ServiceTables {
-    fn find_service(&self, namespace: &str, name: &str) -> Result<&Service, LookupError> {
+    fn find_service(&self, namespace: &str, name: &str) -> Result<&Service, ServiceLookupError> {
         let service = self.services.get(&format!("{namespace}/{name}"));
-        service.ok_or_else(|| LookupError::NotFound { service: name.to_owned() })
+        service.ok_or_else(|| ServiceLookupError::NotFound { service: name.to_owned() })
     }
 
     fn endpoint_slices_of(
@@ -289,12 +291,12 @@ impl ServiceTables {
         let service = format!("{namespace}/{service}");
         self.service_by_slice.insert(name.to_owned(), service.clone());
         let endpoint_slices = self.endpoint_slices.entry(service).or_default();
-        endpoint_slices.insert(name.to_owned(), EndpointSlice::from_object(object));
+        endpoint_slices.insert(name.to_owned(), EndpointSlice::from_endpoint_slice_json(object));
     }
 }
 
 impl Service {
-    fn from_object(object: &Value) -> Self {
+    fn from_service_json(object: &Value) -> Self {
         let service_type = match string_at_pointer(object, "/spec/type") {
             "" => "ClusterIP",
             service_type => service_type,
@@ -313,7 +315,7 @@ impl Service {
         &self,
         service: &str,
         port: Option<u16>,
-    ) -> Result<u16, LookupError> {
+    ) -> Result<u16, ServiceLookupError> {
         match (port, self.ports.as_slice()) {
             (Some(port), _) => Ok(port),
             (None, [(_, only)]) => Ok(*only),
@@ -322,27 +324,33 @@ impl Service {
             }
             // An external name may have no port.
             (None, []) => Ok(HTTPS_PORT),
-            (None, _) => Err(LookupError::NoDefaultPort { service: service.to_owned() }),
+            (None, _) => Err(ServiceLookupError::NoDefaultPort { service: service.to_owned() }),
         }
     }
 
-    fn service_port_name(&self, service: &str, port: u16) -> Result<&str, LookupError> {
+    fn service_port_name(&self, service: &str, port: u16) -> Result<&str, ServiceLookupError> {
         let found = self.ports.iter().find(|(_, number)| *number == port);
         let name = found.map(|(name, _)| name.as_str());
-        name.ok_or_else(|| LookupError::NoPort { service: service.to_owned(), port })
+        name.ok_or_else(|| ServiceLookupError::NoPort { service: service.to_owned(), port })
     }
 
-    fn resolve_by_cluster_ip(&self, service: &str, port: u16) -> Result<HostPort, LookupError> {
+    fn resolve_by_cluster_ip(
+        &self,
+        service: &str,
+        port: u16,
+    ) -> Result<HostPort, ServiceLookupError> {
         match self.service_type.as_str() {
             "ExternalName" => Ok(HostPort { host: self.external_name.clone(), port }),
             "ClusterIP" | "NodePort" | "LoadBalancer" => {
                 if matches!(self.cluster_ip.as_str(), "" | "None") {
-                    return Err(LookupError::NoClusterIp { cluster_ip: self.cluster_ip.clone() });
+                    return Err(ServiceLookupError::NoClusterIp {
+                        cluster_ip: self.cluster_ip.clone(),
+                    });
                 }
                 self.service_port_name(service, port)?;
                 Ok(HostPort { host: self.cluster_ip.clone(), port })
             }
-            other => Err(LookupError::UnsupportedType { service_type: other.to_owned() }),
+            other => Err(ServiceLookupError::UnsupportedType { service_type: other.to_owned() }),
         }
     }
 
@@ -353,9 +361,11 @@ impl Service {
         port: u16,
         endpoint_slices: Option<&BTreeMap<String, EndpointSlice>>,
         random_below: impl Fn(usize) -> usize,
-    ) -> Result<HostPort, LookupError> {
+    ) -> Result<HostPort, ServiceLookupError> {
         if !matches!(self.service_type.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
-            return Err(LookupError::UnsupportedType { service_type: self.service_type.clone() });
+            return Err(ServiceLookupError::UnsupportedType {
+                service_type: self.service_type.clone(),
+            });
         }
         let service_port_name = self.service_port_name(service, port)?;
         let candidates = |is_preferred: bool| {
@@ -376,12 +386,12 @@ impl Service {
                 return Ok(HostPort { host: host.clone(), port });
             }
         }
-        Err(LookupError::NoEndpoints { service: service.to_owned() })
+        Err(ServiceLookupError::NoEndpoints { service: service.to_owned() })
     }
 }
 
 impl EndpointSlice {
-    fn from_object(object: &Value) -> Self {
+    fn from_endpoint_slice_json(object: &Value) -> Self {
         let endpoints = object.get("endpoints").and_then(Value::as_array).into_iter().flatten();
         let ready_ips = endpoints
             .filter(|endpoint| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false)))

@@ -17,7 +17,7 @@ use flow_control::FlowController;
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, WatchError};
 use tokio::sync::{mpsc, watch};
 
-use crate::admission::config_revision_key;
+use crate::admission::admission_config_revision_key;
 use crate::cluster_snapshot::{
     ClusterSnapshot, SnapshotUpdateReport, TRACKED_PATHS, service_directory_path,
 };
@@ -37,7 +37,7 @@ const STALE_ROLES_QUEUE_MAX: usize = 64;
 pub(crate) struct SnapshotCache {
     store: Arc<dyn Store>,
     /// Without a slash at the end.
-    prefix: String,
+    store_key_prefix: String,
     snapshot_slot: ArcSwap<ClusterSnapshot>,
     /// Held while the next snapshot is built from the newest one: objects and authorizers change
     /// independently, and neither change may undo the other. It is never held over an await.
@@ -69,7 +69,7 @@ impl SnapshotCache {
         let (stale_roles_sender, receiver) = mpsc::channel(STALE_ROLES_QUEUE_MAX);
         let snapshot_cache = Self {
             store,
-            prefix: prefix.to_owned(),
+            store_key_prefix: prefix.to_owned(),
             snapshot_slot: ArcSwap::from_pointee(empty.clone()),
             snapshot_update_lock: Mutex::new(()),
             service_directory,
@@ -162,7 +162,7 @@ impl SnapshotCache {
     }
 
     async fn watch_and_update_snapshot(&self) -> WatchError {
-        let Ok(prefix) = Prefix::new(&format!("{}/", self.prefix)) else {
+        let Ok(prefix) = Prefix::new(&format!("{}/", self.store_key_prefix)) else {
             return unavailable_error("the prefix of the store is malformed");
         };
         let after = self.snapshot_slot.load().revision;
@@ -185,8 +185,11 @@ impl SnapshotCache {
             }
             let _guard = self.lock_snapshot_updates();
             let old = self.snapshot_slot.load();
-            let (next, report) =
-                old.with_store_events(&self.prefix, &batch.events, batch.complete_through_revision);
+            let (next, report) = old.with_store_events(
+                &self.store_key_prefix,
+                &batch.events,
+                batch.complete_through_revision,
+            );
             self.publish_snapshot(next, report);
             self.object_watchers.dispatch_store_events(&batch.events);
             self.uninitialized_object_counts.apply_store_events(&batch.events);
@@ -195,7 +198,9 @@ impl SnapshotCache {
 
     /// Stores the address of a Service or an EndpointSlice in the directory.
     fn update_service_directory(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
-        let Some(path) = service_directory_path(&self.prefix, key.as_str()) else { return };
+        let Some(path) = service_directory_path(&self.store_key_prefix, key.as_str()) else {
+            return;
+        };
         let value = value.filter(is_stored_initialized).map(AsRef::as_ref);
         if let Err(why) = self.service_directory.apply_service_or_endpoints(path, value) {
             self.log.error("a stored object cannot be read", &[("key", &key), ("why", &why)]);
@@ -208,7 +213,9 @@ impl SnapshotCache {
         let mut at = At::Newest;
         let mut revision = Revision::ZERO;
         for path in TRACKED_PATHS {
-            let Ok(prefix) = Prefix::new(&format!("{}/{path}/", self.prefix)) else { continue };
+            let Ok(prefix) = Prefix::new(&format!("{}/{path}/", self.store_key_prefix)) else {
+                continue;
+            };
             let mut from = Bound::Unbounded;
             loop {
                 let limit = NonZeroUsize::new(PAGE_ITEMS_MAX);
@@ -225,7 +232,7 @@ impl SnapshotCache {
             }
         }
         // The config revision key is a single key and no prefix.
-        if let Ok(key) = config_revision_key(&self.prefix) {
+        if let Ok(key) = admission_config_revision_key(&self.store_key_prefix) {
             let entry = self.store.get(&key, at).await?.entry;
             items.extend(entry.map(|entry| Item { key, entry }));
         }
@@ -238,7 +245,7 @@ impl SnapshotCache {
         let mut empty = empty.clone();
         empty.configured_hooks =
             self.snapshot_slot.load().configured_hooks.without_configurations();
-        let (cluster, report) = empty.with_stored_items(&self.prefix, &items, revision);
+        let (cluster, report) = empty.with_stored_items(&self.store_key_prefix, &items, revision);
         let _guard = self.lock_snapshot_updates();
         // The authorizers may have changed since the server started with an empty snapshot. These slots have
         // built a chain before, so their names are unique.

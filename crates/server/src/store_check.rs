@@ -19,7 +19,7 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 /// One check. At most one run of it is in progress, and all requests of the next second share its result. Requests
 /// can therefore neither cause more reads of the store nor change the results of other requests.
 #[derive(Debug, Default)]
-pub(crate) struct SharedStoreCheck(Arc<Mutex<Option<StoreCheckResult>>>);
+pub(crate) struct CoalescedStoreCheck(Arc<Mutex<Option<StoreCheckResult>>>);
 
 #[derive(Debug, Clone, Copy)]
 struct StoreCheckResult {
@@ -27,10 +27,10 @@ struct StoreCheckResult {
     has_passed: bool,
 }
 
-impl SharedStoreCheck {
+impl CoalescedStoreCheck {
     /// Returns the last result if it is recent enough, and otherwise runs `check`. The check continues if the
     /// caller stops waiting.
-    pub(crate) async fn has_passed<T, E>(
+    pub(crate) async fn passes_store_check<T, E>(
         &self,
         check: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> bool {
@@ -62,7 +62,7 @@ mod tests {
 
     /// Asks so many times at once, of a store that answers after some time. Returns the answers and the number of reads.
     async fn ask(
-        check: &Arc<SharedStoreCheck>,
+        check: &Arc<CoalescedStoreCheck>,
         n_callers: usize,
         after: Duration,
         answer: Result<(), ()>,
@@ -77,7 +77,7 @@ mod tests {
                     wait(after).await;
                     answer
                 };
-                check.has_passed(read).await
+                check.passes_store_check(read).await
             });
         }
         (callers.join_all().await, n_reads.load(Ordering::Relaxed))
@@ -85,7 +85,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_probes_reads_the_store_once_a_second() {
-        let check = Arc::new(SharedStoreCheck::default());
+        let check = Arc::new(CoalescedStoreCheck::default());
         let moment = Duration::from_millis(10);
         assert_eq!(ask(&check, 100, moment, Ok(())).await, (vec![true; 100], 1));
         assert_eq!(ask(&check, 100, moment, Err(())).await, (vec![true; 100], 0));
@@ -100,13 +100,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_caller_that_gives_up_does_not_end_the_check() {
-        let check = Arc::new(SharedStoreCheck::default());
+        let check = Arc::new(CoalescedStoreCheck::default());
         let second = Duration::from_secs(1);
         let slow = async move {
             wait(second).await;
             Result::<(), ()>::Ok(())
         };
-        assert!(tokio::time::timeout(second / 10, check.has_passed(slow)).await.is_err());
+        assert!(tokio::time::timeout(second / 10, check.passes_store_check(slow)).await.is_err());
         let (answers, n_reads) = ask(&check, 1, second, Err(())).await;
         assert_eq!((answers, n_reads), (vec![true], 0));
     }

@@ -41,7 +41,7 @@ impl Default for TokenObjectCache {
 
 impl TokenObjectCache {
     /// The decoded form of a stored object; `None` if it is uninitialized, because no client may rely on it yet.
-    fn get_or_decode(
+    fn get_or_decode_token_object(
         &self,
         key: &Key,
         entry: &Entry,
@@ -90,11 +90,13 @@ impl authn::ObjectLookup for ServerState {
             return Ok(None);
         };
         let namespace = resource.is_namespaced().then_some(namespace);
-        let key = api_resources::object_key(&self.prefix, resource, namespace, name);
+        let key = api_resources::object_key(&self.store_key_prefix, resource, namespace, name);
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| ObjectLookupError(error.to_string()))?;
-        got.entry.map_or(Ok(None), |entry| self.token_object_cache.get_or_decode(&key, &entry))
+        got.entry.map_or(Ok(None), |entry| {
+            self.token_object_cache.get_or_decode_token_object(&key, &entry)
+        })
     }
 }
 
@@ -116,7 +118,10 @@ mod tests {
     fn each_key_and_version_has_its_own_object() {
         let objects = TokenObjectCache::default();
         let uid = |key: &str, entry: &Entry| {
-            let found = objects.get_or_decode(&Key::new(key).unwrap(), entry).unwrap().unwrap();
+            let found = objects
+                .get_or_decode_token_object(&Key::new(key).unwrap(), entry)
+                .unwrap()
+                .unwrap();
             api_object::uid(&found).to_owned()
         };
         for round in 0..2 {
@@ -137,11 +142,11 @@ mod tests {
         let objects = TokenObjectCache::default();
         let key = Key::new("/registry/serviceaccounts/a/b").unwrap();
         let large = entry("large", 1, OBJECT_BYTES_MAX);
-        assert!(objects.get_or_decode(&key, &large).unwrap().is_some());
+        assert!(objects.get_or_decode_token_object(&key, &large).unwrap().is_some());
         let pending = json!({"metadata": {"initializers": {"pending": [{"name": "a.b.c"}]}}});
         let value = codec::encode_stored_object(pending.as_object().unwrap());
         let pending = Entry { value: value.into(), ..entry("", 1, 0) };
-        assert_eq!(objects.get_or_decode(&key, &pending), Ok(None));
+        assert_eq!(objects.get_or_decode_token_object(&key, &pending), Ok(None));
         let is_empty = |slot: &Mutex<Option<CachedTokenObject>>| slot.lock().unwrap().is_none();
         assert!(objects.cache_slots.iter().all(is_empty));
     }

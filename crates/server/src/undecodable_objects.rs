@@ -6,7 +6,7 @@
 //! every other request for it returns 500. Objects whose only faults are malformed numbers or escapes are
 //! listed as they are stored.
 
-use api_object::{Cause, Status, Tree};
+use api_object::{Status, StatusCause, Tree};
 use api_resources::Resource;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ pub(crate) fn placeholder_for_deletion(
 ) -> Tree {
     let mut tree = undecodable_placeholder(resource, namespace, name, stored, why);
     api_object::metadata_mut(&mut tree).shift_remove("finalizers");
-    if resource.group.is_empty() && resource.kind == "Namespace" && !resource.is_custom() {
+    if resource.group.is_empty() && resource.kind == "Namespace" && !resource.is_custom_resource() {
         // The members of a placeholder have the right types, so this does not fail.
         let _ = api_resources::prepare_create(resource, &mut tree);
     }
@@ -69,7 +69,7 @@ pub(crate) fn placeholder_for_deletion(
 /// The status of a request for an object that cannot be decoded.
 pub(crate) fn undecodable_status(why: &str) -> Status {
     let why = format!("a stored object cannot be decoded ({why}); it can only be deleted");
-    let mut status = Status::internal(&why);
+    let mut status = Status::internal_error(&why);
     if let Some(cause) = status.details.as_mut().and_then(|details| details.causes.first_mut()) {
         CAUSE_REASON.clone_into(&mut cause.reason);
     }
@@ -78,7 +78,7 @@ pub(crate) fn undecodable_status(why: &str) -> Status {
 
 /// Whether a status is that of an object that cannot be decoded.
 pub(crate) fn is_undecodable_status(status: &Status) -> bool {
-    let is_undecodable = |cause: &Cause| cause.reason == CAUSE_REASON;
+    let is_undecodable = |cause: &StatusCause| cause.reason == CAUSE_REASON;
     status.details.as_ref().is_some_and(|details| details.causes.iter().any(is_undecodable))
 }
 

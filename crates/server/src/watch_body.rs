@@ -44,12 +44,12 @@ pub(crate) fn respond_with_watch(
     record: &mut RequestRecord,
 ) -> Response<Body> {
     let registration = server.shutdown.register_watch();
-    let stream_record = record.record_stream_begin(server);
+    let stream_record = record.record_watch_stream_begin(server);
     let server = Arc::clone(server);
     let body = Body::from_producer(|sender| async move {
-        let running = RunningWatch::begin(&server, &watcher.resource);
+        let running = RunningWatchGuard::count_running_watch(&server, &watcher.resource);
         tokio::select! {
-            () = send_events(&server, watcher, format, &running, &sender) => {}
+            () = send_watch_events(&server, watcher, format, &running, &sender) => {}
             () = registration.wait_for_watch_end() => {}
         }
         drop((running, stream_record));
@@ -62,17 +62,17 @@ pub(crate) fn respond_with_watch(
 }
 
 /// Sends events until the watch ends.
-async fn send_events(
+async fn send_watch_events(
     server: &ServerState,
     mut watcher: Watcher,
     format: ResponseFormat,
-    running: &RunningWatch,
+    running: &RunningWatchGuard,
     sender: &ChunkSender,
 ) {
     let resource = Arc::clone(&watcher.resource);
     let encode = |event: WatchEvent, is_first: bool| -> Bytes {
-        running.sent_events.inc();
-        format.encode_shared_event(&server.event_encodings, &resource, event, is_first)
+        running.sent_events_counter.inc();
+        format.encode_shared_watch_event(&server.encoded_event_cache, &resource, event, is_first)
     };
     let mut is_first = true;
     while let Ok(event) = watcher.next().await {
@@ -92,25 +92,25 @@ async fn send_events(
 }
 
 /// Counts a watch as running until it is dropped, and counts its events.
-struct RunningWatch {
-    running: IntGauge,
-    sent_events: IntCounter,
+struct RunningWatchGuard {
+    running_watches_gauge: IntGauge,
+    sent_events_counter: IntCounter,
 }
 
-impl RunningWatch {
-    fn begin(server: &ServerState, resource: &Resource) -> Self {
+impl RunningWatchGuard {
+    fn count_running_watch(server: &ServerState, resource: &Resource) -> Self {
         let (group, version, plural) = (&*resource.group, &*resource.version, &*resource.plural);
         let metrics = &server.metrics;
         let running =
             metrics.long_running_requests.with_label_values(&["WATCH", group, version, plural]);
         let sent_events = metrics.sent_watch_events.with_label_values(&[group, version, plural]);
         running.inc();
-        Self { running, sent_events }
+        Self { running_watches_gauge: running, sent_events_counter: sent_events }
     }
 }
 
-impl Drop for RunningWatch {
+impl Drop for RunningWatchGuard {
     fn drop(&mut self) {
-        self.running.dec();
+        self.running_watches_gauge.dec();
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store};
+use store::{At, ExpectedKeyState, Key, ListRequest, Prefix, Put, Revision, Store};
 use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 
@@ -97,7 +97,13 @@ fn all() -> Prefix {
 
 fn create(key: Key) -> Put {
     let value = Bytes::from(vec![b'x'; VALUE_BYTES]);
-    Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None }
+    Put {
+        key,
+        value,
+        expected_state: ExpectedKeyState::Absent,
+        ttl: None,
+        key_group_revision_action: None,
+    }
 }
 
 async fn fill(store: &EmbeddedStore, n_keys: usize) {

@@ -62,12 +62,12 @@ impl Checkpoint {
         Ok(Self { snapshot_thread: thread, cancel_flag, revision })
     }
 
-    pub(crate) fn is_finished(&self) -> bool {
+    pub(crate) fn is_snapshot_finished(&self) -> bool {
         self.snapshot_thread.is_finished()
     }
 
     /// Waits for the thread. Returns the revision and the size of the snapshot.
-    pub(crate) fn finish(self) -> io::Result<(Revision, u64)> {
+    pub(crate) fn wait_for_snapshot(self) -> io::Result<(Revision, u64)> {
         let panicked = |_| io::Error::other("the thread that writes snapshots has panicked");
         let bytes = self.snapshot_thread.join().map_err(panicked)??;
         Ok((self.revision, bytes))
@@ -75,9 +75,9 @@ impl Checkpoint {
 
     /// Cancels the thread and waits for it. Returns the same as [`Self::finish`] if the snapshot was already
     /// complete, because then older files are obsolete.
-    pub(crate) fn cancel(self) -> Option<(Revision, u64)> {
+    pub(crate) fn cancel_snapshot(self) -> Option<(Revision, u64)> {
         self.cancel_flag.store(true, Ordering::Relaxed);
-        self.finish().ok()
+        self.wait_for_snapshot().ok()
     }
 }
 

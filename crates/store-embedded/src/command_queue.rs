@@ -49,7 +49,7 @@ pub(crate) struct WriteCommand {
 /// of them would get a sync of its own while the others wait for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BatchWait {
-    pub(crate) n_commands: usize,
+    pub(crate) n_commands_to_wait_for: usize,
     pub(crate) wait_time_max: Duration,
 }
 
@@ -92,7 +92,11 @@ impl CommandQueue {
         state =
             self.wait_for_commands(state, 1, deadline.saturating_duration_since(Instant::now()));
         if !state.queued_commands.is_empty() {
-            state = self.wait_for_commands(state, batch_wait.n_commands, batch_wait.wait_time_max);
+            state = self.wait_for_commands(
+                state,
+                batch_wait.n_commands_to_wait_for,
+                batch_wait.wait_time_max,
+            );
         }
         std::mem::take(&mut state.queued_commands)
     }

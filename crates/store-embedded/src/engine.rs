@@ -17,8 +17,8 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::command_queue::{
     BYTES_PER_PERMIT, CommandQueue, QUEUE_BYTES_MAX, WriteCommand, WriterCommand,
 };
-use crate::error::OpenError;
 use crate::locked_directory::LockedDirectory;
+use crate::open_error::OpenError;
 use crate::options::{Clock, Options};
 use crate::recovery;
 use crate::store_files::open_io_error;
@@ -81,14 +81,17 @@ impl SharedState {
 impl EmbeddedStore {
     /// Opens a directory, and creates it if needed. Blocks while it reads.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
-        Self::open_locked(LockedDirectory::lock(directory)?, options)
+        Self::open_locked_directory(LockedDirectory::lock(directory)?, options)
     }
 
     /// Opens a directory that the caller has locked.
     ///
     /// # Errors
     /// The files of the directory cannot be used.
-    pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
+    pub fn open_locked_directory(
+        directory: LockedDirectory,
+        options: Options,
+    ) -> Result<Self, OpenError> {
         let recovered = recovery::recover_store(directory.path(), &options)?;
         let shared_state = Arc::new(SharedState {
             published_state: ArcSwap::from_pointee(recovered.store_state.clone()),
@@ -244,7 +247,7 @@ impl Store for EmbeddedStore {
         })
     }
 
-    fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
+    fn compaction_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move { Ok(self.shared_state.state_if_open()?.compaction_floor) })
     }
 

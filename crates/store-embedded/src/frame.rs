@@ -157,9 +157,9 @@ pub(crate) fn write_frame_header(frame: &mut [u8], salt: u64, offset: u64, durab
         return;
     };
     let len = (payload.len() as u32).to_le_bytes();
-    let payload_checksum = checksum(salt, offset, payload).to_le_bytes();
+    let payload_checksum = salted_checksum(salt, offset, payload).to_le_bytes();
     let fields = [len.as_slice(), &durable.to_le_bytes(), &payload_checksum].concat();
-    let fields_checksum = checksum(salt, offset, &fields).to_le_bytes();
+    let fields_checksum = salted_checksum(salt, offset, &fields).to_le_bytes();
     let bytes = fields.iter().chain(&fields_checksum);
     header.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
 }
@@ -205,7 +205,7 @@ pub(crate) fn read_next_frame(
     }
     let mut payload = vec![0; len as usize];
     file.read_exact(&mut payload)?;
-    let is_good = checksum(salt, offset, &payload) == u32_at(&header, 12).unwrap_or(0);
+    let is_good = salted_checksum(salt, offset, &payload) == u32_at(&header, 12).unwrap_or(0);
     Ok(is_good.then_some(payload))
 }
 
@@ -233,16 +233,17 @@ fn decode_frame(file: &[u8], salt: u64, offset: usize) -> Option<(&[u8], u64)> {
         return None;
     }
     let payload = rest.get(..u32_at(header, 0)? as usize)?;
-    (checksum(salt, offset as u64, payload) == u32_at(header, 12)?).then_some((payload, durable))
+    (salted_checksum(salt, offset as u64, payload) == u32_at(header, 12)?)
+        .then_some((payload, durable))
 }
 
 /// The checksum of the fields of a frame header before the checksum itself.
 fn header_checksum(salt: u64, offset: u64, header: &[u8; FRAME_HEADER_BYTES]) -> u32 {
     let fields = header.split_last_chunk::<4>().map_or(&[][..], |(fields, _)| fields);
-    checksum(salt, offset, fields)
+    salted_checksum(salt, offset, fields)
 }
 
-fn checksum(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
+fn salted_checksum(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.to_le_bytes());
     hasher.update(&offset.to_le_bytes());

@@ -16,7 +16,7 @@ pub enum FreeSpaceSource {
 
 impl FreeSpaceSource {
     /// The bytes that this process may still write; `None` if the system does not report them.
-    pub(crate) fn free_bytes(&self, directory: &Path) -> Option<u64> {
+    pub(crate) fn free_disk_bytes(&self, directory: &Path) -> Option<u64> {
         match self {
             Self::System => {
                 let found = rustix::fs::statvfs(directory).ok()?;
@@ -35,8 +35,10 @@ mod tests {
     fn the_system_knows_the_free_space_of_a_directory() {
         let directory = tempfile::tempdir().unwrap();
         assert!(
-            FreeSpaceSource::System.free_bytes(directory.path()).is_some_and(|bytes| bytes > 0)
+            FreeSpaceSource::System
+                .free_disk_bytes(directory.path())
+                .is_some_and(|bytes| bytes > 0)
         );
-        assert_eq!(FreeSpaceSource::System.free_bytes(&directory.path().join("none")), None);
+        assert_eq!(FreeSpaceSource::System.free_disk_bytes(&directory.path().join("none")), None);
     }
 }

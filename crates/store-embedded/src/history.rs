@@ -33,7 +33,7 @@ pub(crate) struct History {
     tail_bytes: usize,
     len: usize,
     /// Bytes of the old versions that are in memory only because of the history.
-    memory_bytes: usize,
+    history_memory_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -53,13 +53,13 @@ enum ChunkBody {
 
 /// Limits at which [`History::find_events_after`] stops.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SearchLimits {
+pub(crate) struct EventSearchLimits {
     /// The maximum number of events that are returned.
     pub(crate) events_max: usize,
     /// The maximum total size of the old and new versions of the returned events, in bytes.
-    pub(crate) bytes_max: usize,
+    pub(crate) event_bytes_max: usize,
     /// The maximum number of changes that the search reads, of keys under the prefix or not.
-    pub(crate) changes_max: usize,
+    pub(crate) searched_changes_max: usize,
 }
 
 /// The result of [`History::find_events_after`].
@@ -105,7 +105,7 @@ impl History {
             tail_changes: Arc::default(),
             tail_bytes: 0,
             len: 0,
-            memory_bytes: 0,
+            history_memory_bytes: 0,
         }
     }
 
@@ -114,8 +114,8 @@ impl History {
         self.len
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.memory_bytes
+    pub(crate) fn history_memory_bytes(&self) -> usize {
+        self.history_memory_bytes
     }
 
     /// The last revision of the oldest chunk that is in memory.
@@ -126,7 +126,7 @@ impl History {
 
     pub(crate) fn push(&mut self, change: KeyChange) {
         self.tail_bytes += change.old_and_new_bytes();
-        self.memory_bytes += change.old_version_bytes();
+        self.history_memory_bytes += change.old_version_bytes();
         self.len += 1;
         let revision = change.revision;
         let tail = Arc::make_mut(&mut self.tail_changes);
@@ -151,13 +151,13 @@ impl History {
             for chunk in Arc::make_mut(&mut self.sealed_chunks).drain(..n_old) {
                 self.len -= chunk.len;
                 if matches!(chunk.body, ChunkBody::Resident(_)) {
-                    self.memory_bytes -= chunk.old_version_bytes;
+                    self.history_memory_bytes -= chunk.old_version_bytes;
                 }
             }
         }
         if self.tail_changes.last().is_some_and(|change| change.revision <= floor) {
             self.len -= self.tail_changes.len();
-            self.memory_bytes -=
+            self.history_memory_bytes -=
                 self.tail_changes.iter().map(KeyChange::old_version_bytes).sum::<usize>();
             self.tail_changes = Arc::default();
             self.tail_bytes = 0;
@@ -175,13 +175,13 @@ impl History {
         if let ChunkBody::Resident(changes) = &chunk.body {
             let page = write(changes)?;
             chunk.body = ChunkBody::Paged(Arc::new(page));
-            self.memory_bytes -= chunk.old_version_bytes;
+            self.history_memory_bytes -= chunk.old_version_bytes;
         }
         Ok(())
     }
 
     /// Reports whether changes after this revision must be read from files.
-    pub(crate) fn is_paged_after(&self, after: Revision) -> bool {
+    pub(crate) fn needs_file_reads_after(&self, after: Revision) -> bool {
         let at = self.sealed_chunks.partition_point(|chunk| chunk.last_revision <= after);
         self.sealed_chunks.get(at).is_some_and(|chunk| matches!(chunk.body, ChunkBody::Paged(_)))
     }
@@ -212,7 +212,7 @@ impl History {
         &self,
         prefix: &Prefix,
         after: Revision,
-        limits: SearchLimits,
+        limits: EventSearchLimits,
     ) -> io::Result<HistoryEvents> {
         let mut found = HistoryEvents { events: Vec::new(), stopped_at_revision: None };
         let (mut n_changes, mut n_bytes) = (0, 0);
@@ -220,8 +220,8 @@ impl History {
         self.visit_changes_after(after, &mut |change| {
             // A transaction makes several changes of one revision, which must stay in one batch.
             let is_enough = found.events.len() >= limits.events_max
-                || n_bytes >= limits.bytes_max
-                || n_changes >= limits.changes_max;
+                || n_bytes >= limits.event_bytes_max
+                || n_changes >= limits.searched_changes_max;
             if is_enough && change.revision > last {
                 found.stopped_at_revision = Some(last);
                 return false;
@@ -286,7 +286,11 @@ mod tests {
             (2, 9, 100, 9, vec![3], Some(3)),
             (3, 9, 1, 9, vec![5, 5], None),
         ] {
-            let limits = SearchLimits { events_max, bytes_max, changes_max };
+            let limits = EventSearchLimits {
+                events_max,
+                event_bytes_max: bytes_max,
+                searched_changes_max: changes_max,
+            };
             let found = history.find_events_after(&prefix, Revision::new(after), limits).unwrap();
             let revisions: Vec<u64> =
                 found.events.iter().map(|event| event.revision.as_u64()).collect();

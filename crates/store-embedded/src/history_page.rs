@@ -17,7 +17,7 @@ use crate::store_files;
 #[derive(Debug)]
 pub(crate) struct HistoryPage {
     path: PathBuf,
-    checksum: u32,
+    page_checksum: u32,
     len: u64,
     /// Sum of the bytes of all pages.
     all_pages_bytes: Arc<AtomicU64>,
@@ -36,7 +36,8 @@ impl HistoryPage {
         }
         let (checksum, len) = (crc32fast::hash(&bytes), bytes.len() as u64);
         all_pages_bytes.fetch_add(len, Ordering::Relaxed);
-        let page = Self { path, checksum, len, all_pages_bytes: all_pages_bytes.clone() };
+        let page =
+            Self { path, page_checksum: checksum, len, all_pages_bytes: all_pages_bytes.clone() };
         store_files::create_private_file(&page.path)?.write_all(&bytes)?;
         Ok(page)
     }
@@ -44,7 +45,7 @@ impl HistoryPage {
     /// Reads the changes back.
     pub(crate) fn read(&self) -> io::Result<Vec<KeyChange>> {
         let bytes = store_files::read(&self.path)?;
-        if crc32fast::hash(&bytes) != self.checksum {
+        if crc32fast::hash(&bytes) != self.page_checksum {
             return Err(self.damaged_page_error("its checksum is wrong"));
         }
         let mut reader = RecordReader::new(&bytes);

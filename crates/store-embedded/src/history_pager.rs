@@ -16,9 +16,9 @@ pub(crate) struct HistoryPager {
     /// The number of the first log of this run.
     run_number: u64,
     n_pages_written: u64,
-    memory_bytes_max: usize,
+    history_memory_bytes_max: usize,
     /// Bytes of all pages that still exist.
-    pages_bytes: Arc<AtomicU64>,
+    history_pages_bytes: Arc<AtomicU64>,
 }
 
 impl HistoryPager {
@@ -28,30 +28,34 @@ impl HistoryPager {
             directory,
             run_number,
             n_pages_written: 0,
-            memory_bytes_max,
-            pages_bytes: Arc::default(),
+            history_memory_bytes_max: memory_bytes_max,
+            history_pages_bytes: Arc::default(),
         }
     }
 
     /// The bytes that the pages take up on disk.
-    pub(crate) fn pages_bytes(&self) -> u64 {
-        self.pages_bytes.load(Ordering::Relaxed)
+    pub(crate) fn history_pages_bytes(&self) -> u64 {
+        self.history_pages_bytes.load(Ordering::Relaxed)
     }
 
     /// Writes pages while the history takes too much memory. Returns whether it wrote any.
-    pub(crate) fn write_pages(&mut self, history: &mut History) -> io::Result<bool> {
+    pub(crate) fn write_history_pages(&mut self, history: &mut History) -> io::Result<bool> {
         let mut is_changed = false;
-        while history.memory_bytes() > self.memory_bytes_max {
-            let before = history.memory_bytes();
+        while history.history_memory_bytes() > self.history_memory_bytes_max {
+            let before = history.history_memory_bytes();
             let Self {
-                directory, run_number, n_pages_written: n_pages, pages_bytes: bytes, ..
+                directory,
+                run_number,
+                n_pages_written: n_pages,
+                history_pages_bytes: bytes,
+                ..
             } = self;
             history.move_oldest_chunk_to_page(&mut |changes| {
-                let path = store_files::page_path(directory, *run_number, *n_pages);
+                let path = store_files::history_page_path(directory, *run_number, *n_pages);
                 *n_pages += 1;
                 HistoryPage::write(path, changes, bytes)
             })?;
-            if history.memory_bytes() == before {
+            if history.history_memory_bytes() == before {
                 break;
             }
             is_changed = true;
@@ -61,6 +65,6 @@ impl HistoryPager {
 
     /// Reports whether the history takes so much memory that it should be dropped.
     pub(crate) fn exceeds_memory_limit(&self, history: &History) -> bool {
-        history.memory_bytes() > self.memory_bytes_max.saturating_mul(2)
+        history.history_memory_bytes() > self.history_memory_bytes_max.saturating_mul(2)
     }
 }

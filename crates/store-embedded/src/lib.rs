@@ -12,7 +12,6 @@
 mod checkpoint;
 mod command_queue;
 mod engine;
-mod error;
 mod frame;
 mod free_space;
 mod history;
@@ -23,6 +22,7 @@ mod locked_directory;
 mod log_file;
 mod maintenance;
 mod maintenance_task;
+mod open_error;
 mod options;
 mod read_only_cause;
 mod record;
@@ -39,8 +39,8 @@ mod watch;
 mod writer;
 
 pub use engine::EmbeddedStore;
-pub use error::OpenError;
 pub use free_space::FreeSpaceSource;
 pub use locked_directory::{DIRECTORY_MODE, LockedDirectory};
+pub use open_error::OpenError;
 pub use options::{Clock, Limits, Options, REVISION_GAP, SyncMode, SyncModeError};
 pub use tenant::TenantResolver;

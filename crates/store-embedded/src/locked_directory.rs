@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::error::OpenError;
+use crate::open_error::OpenError;
 use crate::store_files::{self, open_io_error};
 
 /// Mode of a new data directory: only its owner has access.
@@ -24,7 +24,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(5);
 pub struct LockedDirectory {
     path: PathBuf,
     /// The lock is held while this file is open.
-    _lock: File,
+    _lock_file: File,
 }
 
 impl LockedDirectory {
@@ -47,7 +47,7 @@ impl LockedDirectory {
             match lock.try_lock() {
                 // The previous owner may have removed the lock file; then lock the new one.
                 Ok(()) if !is_same_file(&lock, &file) => {}
-                Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
+                Ok(()) => return Ok(Self { path: path.to_owned(), _lock_file: lock }),
                 Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
                     std::thread::sleep(LOCK_RETRY);
                 }

@@ -57,7 +57,7 @@ impl FrameBuffer {
 
 impl LogFile {
     /// Creates a log file. `base` is the revision before its first record.
-    pub(crate) fn create(
+    pub(crate) fn create_log_file(
         directory: &Path,
         sequence: u64,
         base: Revision,
@@ -103,7 +103,7 @@ impl LogFile {
 
     /// Appends a frame, not yet durable. After an error nothing more may be appended before
     /// [`Self::repair_after_error`].
-    pub(crate) fn append(&mut self, frame: &mut FrameBuffer) -> io::Result<()> {
+    pub(crate) fn append_frame(&mut self, frame: &mut FrameBuffer) -> io::Result<()> {
         frame::write_frame_header(
             &mut frame.0,
             self.checksum_salt,
@@ -155,7 +155,7 @@ mod tests {
     fn append(log: &mut LogFile, text: &[u8]) {
         let mut frame = FrameBuffer::new();
         frame.records_mut().extend(text);
-        log.append(&mut frame).unwrap();
+        log.append_frame(&mut frame).unwrap();
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         for is_synced in [true, false] {
             let directory = tempfile::tempdir().unwrap();
             let mut log =
-                LogFile::create(directory.path(), 1, Revision::FIRST, !is_synced).unwrap();
+                LogFile::create_log_file(directory.path(), 1, Revision::FIRST, !is_synced).unwrap();
             append(&mut log, b"one");
             if is_synced {
                 log.sync().unwrap();
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_repair_does_not_cover_up_a_loss() {
         let directory = tempfile::tempdir().unwrap();
-        let mut log = LogFile::create(directory.path(), 1, Revision::FIRST, true).unwrap();
+        let mut log = LogFile::create_log_file(directory.path(), 1, Revision::FIRST, true).unwrap();
         append(&mut log, b"one");
         log.mark_acknowledged();
         log.file.write_all_at(b"x", HEADER_BYTES as u64 + 5).unwrap();

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::{Revision, StoreStatus, Usage};
+use store::{Revision, SpaceUsage, StoreStatus};
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::log_file::LogFile;
@@ -59,7 +59,7 @@ impl Writer {
     pub(crate) fn refresh_usage(&mut self) {
         let free = match self.options.limits.disk_free_bytes_min {
             0 => None,
-            _ => self.options.free_space_source.free_bytes(self.directory.path()),
+            _ => self.options.free_space_source.free_disk_bytes(self.directory.path()),
         };
         self.space_budget.refresh_alarms(free, self.checkpoint.is_some(), &self.usage_accounting);
         self.publish_status();
@@ -68,20 +68,21 @@ impl Writer {
     /// Runs the maintenance tasks. Callers were answered before.
     pub(crate) fn run_maintenance(&mut self) {
         if self.read_only_cause.is_none() && Instant::now() >= self.next_maintenance_at {
-            let was_healthy = self.failed_tasks.is_empty();
+            let was_healthy = self.failed_maintenance_tasks.is_empty();
             if self.current_log.file_len() >= self.options.limits.log_file_bytes_max {
                 self.rotate_log();
             }
             let checkpointed = self.finish_checkpoint().and_then(|()| self.start_checkpoint());
             if let Err(error) = checkpointed {
-                self.failed_tasks.record_task_result(MaintenanceTask::Checkpoint, Err(error));
+                self.failed_maintenance_tasks
+                    .record_task_result(MaintenanceTask::Checkpoint, Err(error));
             }
             let paged = self.page_out_history();
-            self.failed_tasks.record_task_result(MaintenanceTask::Page, paged);
-            if !self.failed_tasks.is_empty() {
+            self.failed_maintenance_tasks.record_task_result(MaintenanceTask::Page, paged);
+            if !self.failed_maintenance_tasks.is_empty() {
                 self.next_maintenance_at = Instant::now() + MAINTENANCE_RETRY_DELAY;
             }
-            if was_healthy != self.failed_tasks.is_empty() {
+            if was_healthy != self.failed_maintenance_tasks.is_empty() {
                 self.publish_status();
             }
         }
@@ -94,7 +95,7 @@ impl Writer {
         match self.sync() {
             Ok(()) => {
                 let begun = self.start_new_log();
-                self.failed_tasks.record_task_result(MaintenanceTask::Rotate, begun);
+                self.failed_maintenance_tasks.record_task_result(MaintenanceTask::Rotate, begun);
             }
             Err(error) => self.enter_read_only(&error),
         }
@@ -103,7 +104,7 @@ impl Writer {
     fn start_new_log(&mut self) -> io::Result<()> {
         let defers_sync = matches!(self.options.sync_mode, SyncMode::Interval(_));
         let sequence = self.current_log.log_number() + 1;
-        let next = LogFile::create(
+        let next = LogFile::create_log_file(
             self.directory.path(),
             sequence,
             self.store_state.revision,
@@ -147,14 +148,15 @@ impl Writer {
     }
 
     fn finish_checkpoint(&mut self) -> io::Result<()> {
-        let Some(checkpoint) = self.checkpoint.take_if(|checkpoint| checkpoint.is_finished())
+        let Some(checkpoint) =
+            self.checkpoint.take_if(|checkpoint| checkpoint.is_snapshot_finished())
         else {
             return Ok(());
         };
-        let (revision, bytes) = checkpoint.finish()?;
+        let (revision, bytes) = checkpoint.wait_for_snapshot()?;
         self.snapshot_bytes = bytes;
         self.remove_obsolete_files(revision)?;
-        self.failed_tasks.record_task_result(MaintenanceTask::Checkpoint, Ok(()));
+        self.failed_maintenance_tasks.record_task_result(MaintenanceTask::Checkpoint, Ok(()));
         Ok(())
     }
 
@@ -182,10 +184,10 @@ impl Writer {
         {
             return Ok(());
         }
-        let before = self.history_pager.pages_bytes();
-        let paged = self.history_pager.write_pages(&mut self.store_state.history);
+        let before = self.history_pager.history_pages_bytes();
+        let paged = self.history_pager.write_history_pages(&mut self.store_state.history);
         self.space_budget
-            .subtract_free_bytes(self.history_pager.pages_bytes().saturating_sub(before));
+            .subtract_free_bytes(self.history_pager.history_pages_bytes().saturating_sub(before));
         if paged? {
             self.shared_state.published_state.store(Arc::new(self.store_state.clone()));
         }
@@ -205,15 +207,15 @@ impl Writer {
         let files = logs
             + self.current_log.file_len()
             + self.snapshot_bytes
-            + self.history_pager.pages_bytes();
+            + self.history_pager.history_pages_bytes();
         self.shared_state.status.store(Arc::new(StoreStatus {
             alarms: self.space_budget.alarms(),
             is_read_only: self.read_only_cause.is_some(),
-            maintenance_failure_text: self.failed_tasks.describe_failures(),
-            usage: Some(Usage {
+            maintenance_failure_text: self.failed_maintenance_tasks.describe_failures(),
+            space_usage: Some(SpaceUsage {
                 disk_bytes: files,
-                history_memory_bytes: self.store_state.history.memory_bytes() as u64,
-                ..self.space_budget.usage(&self.usage_accounting)
+                history_memory_bytes: self.store_state.history.history_memory_bytes() as u64,
+                ..self.space_budget.space_usage(&self.usage_accounting)
             }),
         }));
     }

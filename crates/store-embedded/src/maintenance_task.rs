@@ -17,9 +17,9 @@ pub(crate) enum MaintenanceTask {
 
 /// The tasks whose last run failed.
 #[derive(Debug, Default)]
-pub(crate) struct FailedTasks(BTreeMap<MaintenanceTask, io::Error>);
+pub(crate) struct FailedMaintenanceTasks(BTreeMap<MaintenanceTask, io::Error>);
 
-impl FailedTasks {
+impl FailedMaintenanceTasks {
     /// Records the result of a task.
     pub(crate) fn record_task_result(&mut self, task: MaintenanceTask, result: io::Result<()>) {
         match result {
@@ -28,7 +28,7 @@ impl FailedTasks {
         }
     }
 
-    pub(crate) fn is_failing(&self, task: MaintenanceTask) -> bool {
+    pub(crate) fn is_task_failing(&self, task: MaintenanceTask) -> bool {
         self.0.contains_key(&task)
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn encode_additional_delete(into: &mut Vec<u8>, key: &Key) {
     append_bytes(into, key.as_bytes());
 }
 
-pub(crate) fn encode_compact(into: &mut Vec<u8>, floor: Revision) {
+pub(crate) fn encode_compaction_floor(into: &mut Vec<u8>, floor: Revision) {
     into.push(COMPACT);
     append_revision(into, floor);
 }
@@ -262,7 +262,7 @@ mod tests {
         encode_additional_delete(&mut bytes, &key);
         bytes.push(MARK);
         append_bytes(&mut bytes, key.as_bytes());
-        encode_compact(&mut bytes, revision);
+        encode_compaction_floor(&mut bytes, revision);
         encode_version(&mut bytes, &version);
         encode_change(&mut bytes, &change);
         encode_snapshot_end(&mut bytes, 9);

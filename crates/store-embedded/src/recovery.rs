@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 
 use store::{Key, Revision};
 
-use crate::error::OpenError;
 use crate::frame::{
     self, FORMAT_VERSION, FileHeader, FileKind, FrameReadResult, HEADER_BYTES, HeaderError,
 };
 use crate::history_pager::HistoryPager;
 use crate::history_retention::is_history_over_limit;
 use crate::log_file::LogFile;
+use crate::open_error::OpenError;
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::{FileRecord, RecordError, RecordReader};
 use crate::snapshot;
@@ -58,7 +58,7 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
     let listing = store_files::list_store_files(path)
         .map_err(|source| open_io_error("list", path, source))?;
     check_format_versions(path, &listing)?;
-    for stale_file in &listing.stale_files {
+    for stale_file in &listing.stale_temporary_files {
         fs::remove_file(stale_file)
             .map_err(|source| open_io_error("remove", stale_file, source))?;
     }
@@ -77,7 +77,7 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
         usage_accounting: accounting,
         history_pager,
         options,
-        revision: None,
+        last_replayed_revision: None,
         last_log_defers_sync: false,
     };
     let mut sealed_logs: Vec<SealedLog> = Vec::new();
@@ -98,7 +98,7 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
     let LogReplay {
         usage_accounting: accounting,
         history_pager,
-        revision: end,
+        last_replayed_revision: end,
         last_log_defers_sync,
         ..
     } = replay;
@@ -116,7 +116,7 @@ pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredS
         state.revision = skip_revision_gap(state.revision);
     }
     let defers_sync = matches!(options.sync_mode, SyncMode::Interval(_));
-    let log = LogFile::create(path, run, state.revision, defers_sync)
+    let log = LogFile::create_log_file(path, run, state.revision, defers_sync)
         .map_err(|source| open_io_error("create", &store_files::log_path(path, run), source))?;
     Ok(RecoveredStore {
         store_state: state,
@@ -178,7 +178,7 @@ struct LogReplay<'a> {
     history_pager: HistoryPager,
     options: &'a Options,
     /// The last replayed revision; `None` before the first log.
-    revision: Option<Revision>,
+    last_replayed_revision: Option<Revision>,
     /// Whether the last log acknowledged writes before they were durable.
     last_log_defers_sync: bool,
 }
@@ -236,12 +236,12 @@ impl LogReplay<'_> {
             self.compact(floor);
         }
         let mut paged: io::Result<bool> =
-            self.history_pager.write_pages(&mut self.store_state.history);
+            self.history_pager.write_history_pages(&mut self.store_state.history);
         while paged.is_err()
             && let Some(floor) = self.store_state.history.oldest_resident_revision()
         {
             self.compact(floor);
-            paged = self.history_pager.write_pages(&mut self.store_state.history);
+            paged = self.history_pager.write_history_pages(&mut self.store_state.history);
         }
     }
 
@@ -254,7 +254,7 @@ impl LogReplay<'_> {
     /// Checks that a log continues where the previous one ended.
     fn check_log_start(&mut self, header: &FileHeader) -> Result<(), ReplayError> {
         let base = header.base_revision;
-        match self.revision {
+        match self.last_replayed_revision {
             None if base > self.store_state.revision => {
                 let snapshot = self.store_state.revision;
                 return Err(ReplayError::AfterSnapshot { base, snapshot });
@@ -268,7 +268,7 @@ impl LogReplay<'_> {
             }
             Some(_) | None => {}
         }
-        self.revision = Some(base);
+        self.last_replayed_revision = Some(base);
         // Skipped revisions count even if nothing follows.
         self.store_state.revision = self.store_state.revision.max(base);
         self.last_log_defers_sync = header.defers_sync;
@@ -328,11 +328,11 @@ impl LogReplay<'_> {
 
     /// Checks that a record makes the next revision, and advances to it. Returns whether the snapshot lacks it.
     fn advance_to_revision(&mut self, revision: Revision) -> Result<bool, ReplayError> {
-        let want = self.revision.unwrap_or(Revision::FIRST).next();
+        let want = self.last_replayed_revision.unwrap_or(Revision::FIRST).next();
         if revision != want {
             return Err(ReplayError::WrongRevision { revision, want });
         }
-        self.revision = Some(revision);
+        self.last_replayed_revision = Some(revision);
         Ok(revision > self.store_state.compaction_floor && revision > self.store_state.revision)
     }
 }
@@ -360,7 +360,8 @@ fn truncate_torn_tail(path: &Path, len: usize) -> Result<(), OpenError> {
 mod tests {
     use super::*;
     use crate::record::{
-        encode_additional_delete, encode_additional_put, encode_compact, encode_delete, encode_put,
+        encode_additional_delete, encode_additional_put, encode_compaction_floor, encode_delete,
+        encode_put,
     };
     use crate::version::Version;
     use bytes::Bytes;
@@ -398,7 +399,7 @@ mod tests {
 
     fn compact() -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode_compact(&mut bytes, Revision::new(2));
+        encode_compaction_floor(&mut bytes, Revision::new(2));
         bytes
     }
 
@@ -414,7 +415,7 @@ mod tests {
             usage_accounting: accounting,
             history_pager,
             options,
-            revision,
+            last_replayed_revision: revision,
             last_log_defers_sync: false,
         }
         .replay_frame(&records.concat())?;

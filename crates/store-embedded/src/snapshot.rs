@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use store::Revision;
 
-use crate::error::OpenError;
 use crate::frame::{self, FRAME_HEADER_BYTES, FileHeader, FileKind, HEADER_BYTES};
+use crate::open_error::OpenError;
 use crate::record::{FileRecord, RecordReader, encode_snapshot_end, encode_version};
 use crate::store_files;
 use crate::store_state::StoreState;

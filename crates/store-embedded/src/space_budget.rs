@@ -18,7 +18,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Alarm, Usage, WriteError};
+use store::{Alarm, SpaceUsage, WriteError};
 
 use crate::options::Limits;
 use crate::usage_accounting::{UsageAccounting, version_bytes};
@@ -65,7 +65,7 @@ pub(crate) struct PendingPut<'a> {
     pub(crate) value_len: usize,
     pub(crate) old_value_len: Option<usize>,
     /// Whether it is a step of deleting the object.
-    pub(crate) is_deletion_step: bool,
+    pub(crate) is_step_of_object_deletion: bool,
 }
 
 fn fraction_of_bytes(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
@@ -116,23 +116,24 @@ impl SpaceBudget {
         let growth = bytes.saturating_sub(prev);
         let is_small = put.old_value_len.is_some() && growth <= SMALL_BYTES_MAX;
         let full = |share: Option<&str>| WriteError::NoSpace { tenant: share.map(Arc::from) };
-        self.is_disk_space_short |= self.is_disk_below(self.disk_reserve_bytes(accounting));
+        self.is_disk_space_short |=
+            self.is_disk_free_space_below(self.disk_reserve_bytes(accounting));
         if self.is_disk_space_short {
             let min = self.disk_free_bytes_min;
             let is_large = bytes > LARGE_BYTES_MIN;
-            let is_refused = match put.is_deletion_step {
-                true => is_large && self.is_disk_below(min / 4),
+            let is_refused = match put.is_step_of_object_deletion {
+                true => is_large && self.is_disk_free_space_below(min / 4),
                 false => {
                     (growth > 0 && !is_small)
-                        || (is_large && self.is_disk_below(min / 2))
-                        || self.is_disk_below(min / 4)
+                        || (is_large && self.is_disk_free_space_below(min / 2))
+                        || self.is_disk_free_space_below(min / 4)
                 }
             };
             if is_refused {
                 return Err(full(None));
             }
         }
-        if put.is_deletion_step {
+        if put.is_step_of_object_deletion {
             return Ok(());
         }
         let (tenant, own_live, own_history) = accounting.tenant_usage(put.key);
@@ -183,7 +184,7 @@ impl SpaceBudget {
         } else {
             reserve
         };
-        self.is_disk_space_short = self.is_disk_below(wanted);
+        self.is_disk_space_short = self.is_disk_free_space_below(wanted);
         if accounting.live_bytes() <= fraction_of_bytes(self.quota_bytes, CLEAR_BELOW) {
             self.is_over_quota = false;
         }
@@ -203,8 +204,8 @@ impl SpaceBudget {
     }
 
     /// The usage without the sizes of files, which the writer fills in.
-    pub(crate) fn usage(&self, accounting: &UsageAccounting) -> Usage {
-        Usage {
+    pub(crate) fn space_usage(&self, accounting: &UsageAccounting) -> SpaceUsage {
+        SpaceUsage {
             live_bytes: accounting.live_bytes(),
             quota_bytes: self.quota_bytes,
             history_bytes: accounting.history_bytes(),
@@ -212,7 +213,7 @@ impl SpaceBudget {
             disk_free_bytes: self.disk_free_bytes,
             n_refused_writes: self.n_refused_writes,
             n_throttled_writes: self.n_throttled_writes,
-            ..Usage::default()
+            ..SpaceUsage::default()
         }
     }
 
@@ -226,7 +227,7 @@ impl SpaceBudget {
         }
     }
 
-    fn is_disk_below(&self, bytes: u64) -> bool {
+    fn is_disk_free_space_below(&self, bytes: u64) -> bool {
         self.disk_free_bytes.is_some_and(|free| free < bytes)
     }
 }

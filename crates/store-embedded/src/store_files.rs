@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use store::Revision;
 
-use crate::error::OpenError;
 use crate::frame::HEADER_BYTES;
+use crate::open_error::OpenError;
 
 const LOG: &str = "log-";
 const SNAPSHOT: &str = "snapshot-";
@@ -21,7 +21,7 @@ pub(crate) struct StoreFiles {
     pub(crate) log_numbers: Vec<u64>,
     pub(crate) snapshot_revisions: Vec<Revision>,
     /// Temporary files of an earlier process.
-    pub(crate) stale_files: Vec<PathBuf>,
+    pub(crate) stale_temporary_files: Vec<PathBuf>,
 }
 
 /// Lists the files of the store in a directory.
@@ -32,7 +32,7 @@ pub(crate) fn list_store_files(directory: &Path) -> io::Result<StoreFiles> {
         let Some(name) = name.to_str() else { continue };
         let number = |prefix| name.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
         if name.ends_with(UNFINISHED) || name.starts_with(PAGE) {
-            listing.stale_files.push(directory.join(name));
+            listing.stale_temporary_files.push(directory.join(name));
         } else if let Some(sequence) = number(LOG) {
             listing.log_numbers.push(sequence);
         } else if let Some(revision) = number(SNAPSHOT) {
@@ -54,7 +54,7 @@ pub(crate) fn snapshot_path(directory: &Path, revision: Revision) -> PathBuf {
 
 /// The path of a page of history. `run` is the number of the first log of this process: a watch may keep a
 /// page open longer than its process keeps the store open, so no later run may reuse the name.
-pub(crate) fn page_path(directory: &Path, run: u64, sequence: u64) -> PathBuf {
+pub(crate) fn history_page_path(directory: &Path, run: u64, sequence: u64) -> PathBuf {
     directory.join(format!("{PAGE}{run:020}-{sequence:020}"))
 }
 

@@ -99,7 +99,7 @@ impl StoreState {
     pub(crate) fn needs_file_reads(&self, at: At) -> bool {
         match at {
             At::Newest | At::NotOlderThan(_) => false,
-            At::Exactly(revision) => self.history.is_paged_after(revision),
+            At::Exactly(revision) => self.history.needs_file_reads_after(revision),
         }
     }
 

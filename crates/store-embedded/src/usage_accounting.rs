@@ -61,12 +61,12 @@ pub(crate) fn version_bytes(key_len: usize, value_len: usize) -> u64 {
     (key_len as u64).saturating_add(value_len as u64).saturating_add(VERSION_BYTES)
 }
 
-fn accounted_bytes(version: Option<&Arc<Version>>) -> u64 {
+fn accounted_version_bytes(version: Option<&Arc<Version>>) -> u64 {
     version.map_or(0, |version| version_bytes(version.key.len(), version.value.len()))
 }
 
 impl BytesByTenant {
-    fn add(&mut self, tenant: &Arc<str>, bytes: u64) {
+    fn add_tenant_bytes(&mut self, tenant: &Arc<str>, bytes: u64) {
         self.total_bytes = self.total_bytes.saturating_add(bytes);
         let own = self.bytes_by_tenant.entry(tenant.clone()).or_default();
         *own = own.saturating_add(bytes);
@@ -100,7 +100,7 @@ impl UsageAccounting {
         let mut live_bytes_by_tenant = BytesByTenant::default();
         for version in state.version_tree.iter_from("") {
             let tenant = live_bytes_by_tenant.intern_tenant(tenant_of.tenant_of_key(&version.key));
-            live_bytes_by_tenant.add(&tenant, accounted_bytes(Some(version)));
+            live_bytes_by_tenant.add_tenant_bytes(&tenant, accounted_version_bytes(Some(version)));
         }
         let history_bytes_by_tenant = BytesByTenant::default();
         let (segments, pending_changes) = (VecDeque::new(), Vec::new());
@@ -154,12 +154,12 @@ impl UsageAccounting {
         let text = self.tenant_resolver.tenant_of_key(&version.key);
         let tenant = self.live_bytes_by_tenant.intern_tenant(text);
         let (added_bytes, replaced_bytes) = (
-            accounted_bytes(change.new_version.as_ref()),
-            accounted_bytes(change.old_version.as_ref()),
+            accounted_version_bytes(change.new_version.as_ref()),
+            accounted_version_bytes(change.old_version.as_ref()),
         );
-        self.live_bytes_by_tenant.add(&tenant, added_bytes);
+        self.live_bytes_by_tenant.add_tenant_bytes(&tenant, added_bytes);
         self.live_bytes_by_tenant.subtract_tenant_bytes(&tenant, replaced_bytes);
-        self.history_bytes_by_tenant.add(&tenant, added_bytes + replaced_bytes);
+        self.history_bytes_by_tenant.add_tenant_bytes(&tenant, added_bytes + replaced_bytes);
         self.pending_changes.push(PendingChange {
             revision: change.revision,
             tenant,
@@ -181,7 +181,7 @@ impl UsageAccounting {
                 self.history_segments.push_back(HistorySegment::default());
             }
             if let Some(segment) = self.history_segments.back_mut() {
-                segment.add(change);
+                segment.add_change(change);
             }
         }
         while let Some(segment) =
@@ -199,7 +199,7 @@ impl UsageAccounting {
         for PendingChange { tenant, added_bytes, replaced_bytes, .. } in
             std::mem::take(&mut self.pending_changes).into_iter().rev()
         {
-            self.live_bytes_by_tenant.add(&tenant, replaced_bytes);
+            self.live_bytes_by_tenant.add_tenant_bytes(&tenant, replaced_bytes);
             self.live_bytes_by_tenant.subtract_tenant_bytes(&tenant, added_bytes);
             self.history_bytes_by_tenant
                 .subtract_tenant_bytes(&tenant, added_bytes + replaced_bytes);
@@ -224,7 +224,7 @@ impl UsageAccounting {
 }
 
 impl HistorySegment {
-    fn add(&mut self, change: PendingChange) {
+    fn add_change(&mut self, change: PendingChange) {
         let bytes = change.added_bytes + change.replaced_bytes;
         self.last_revision = change.revision;
         self.n_changes += 1;

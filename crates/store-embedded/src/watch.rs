@@ -9,13 +9,16 @@ use store::{
 };
 
 use crate::engine::{SharedState, run_blocking};
-use crate::history::{HistoryEvents, SearchLimits};
+use crate::history::{EventSearchLimits, HistoryEvents};
 use crate::store_state::{StoreState, unreadable_history_error};
 
 /// Limits of one batch. The limits of events and bytes bound the memory of a slow watch, whose reader may
 /// hold a batch for long. The limit of changes makes a long search yield to other tasks.
-const BATCH_LIMITS: SearchLimits =
-    SearchLimits { events_max: 256, bytes_max: 1024 * 1024, changes_max: 8 * 1024 };
+const BATCH_LIMITS: EventSearchLimits = EventSearchLimits {
+    events_max: 256,
+    event_bytes_max: 1024 * 1024,
+    searched_changes_max: 8 * 1024,
+};
 
 /// A running watch of the embedded store. It holds no events: a slow reader costs nothing until
 /// compaction overtakes it.
@@ -81,7 +84,7 @@ impl EmbeddedWatch {
         state: &Arc<StoreState>,
     ) -> Result<HistoryEvents, WatchError> {
         let (prefix, after) = (&self.prefix, self.delivered_through_revision);
-        let found = if state.history.is_paged_after(after) {
+        let found = if state.history.needs_file_reads_after(after) {
             let (state, prefix) = (state.clone(), prefix.clone());
             run_blocking(move || state.history.find_events_after(&prefix, after, BATCH_LIMITS))
                 .await?

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store::{Delete, Expect, Key, ReadError, Revision, WriteError};
+use store::{Delete, ExpectedKeyState, Key, ReadError, Revision, WriteError};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::Checkpoint;
@@ -23,10 +23,10 @@ use crate::history_pager::HistoryPager;
 use crate::history_retention::{RevisionAges, SpacePressure, is_history_over_limit};
 use crate::locked_directory::LockedDirectory;
 use crate::log_file::{FrameBuffer, LogFile};
-use crate::maintenance_task::{FailedTasks, MaintenanceTask};
+use crate::maintenance_task::{FailedMaintenanceTasks, MaintenanceTask};
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::read_only_cause::ReadOnlyCause;
-use crate::record::encode_compact;
+use crate::record::encode_compaction_floor;
 use crate::recovery::{RecoveredStore, SealedLog};
 use crate::space_budget::SpaceBudget;
 use crate::store_state::StoreState;
@@ -62,7 +62,7 @@ pub(crate) struct Writer {
     pub(crate) space_budget: SpaceBudget,
     pub(crate) revision_ages: RevisionAges,
     pub(crate) history_pager: HistoryPager,
-    pub(crate) failed_tasks: FailedTasks,
+    pub(crate) failed_maintenance_tasks: FailedMaintenanceTasks,
     pub(crate) synced_revision: Revision,
     batch_wait: BatchWait,
     next_tick_at: Instant,
@@ -87,9 +87,9 @@ enum PendingReply {
 }
 
 /// Closes the store however the thread ends.
-struct CloseOnDrop(Arc<SharedState>);
+struct CloseStoreOnDrop(Arc<SharedState>);
 
-impl Drop for CloseOnDrop {
+impl Drop for CloseStoreOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -125,7 +125,7 @@ impl Writer {
             usage_accounting: accounting,
             revision_ages: RevisionAges::default(),
             history_pager,
-            failed_tasks: FailedTasks::default(),
+            failed_maintenance_tasks: FailedMaintenanceTasks::default(),
             batch_wait: BatchWait::default(),
             next_tick_at: Instant::now() + TICK,
             next_sync_at: None,
@@ -138,7 +138,7 @@ impl Writer {
 
     /// Runs until a close command.
     pub(crate) fn run(mut self) {
-        let guard = CloseOnDrop(self.shared_state.clone());
+        let guard = CloseStoreOnDrop(self.shared_state.clone());
         let mut frame = FrameBuffer::new();
         loop {
             let deadline =
@@ -176,7 +176,8 @@ impl Writer {
                 .unwrap_or_else(|error| self.enter_read_only(&error));
             frame.clear();
             let time_max = (began.elapsed() / BATCH_WAIT_DIVISOR).min(BATCH_WAIT_MAX);
-            self.batch_wait = BatchWait { n_commands, wait_time_max: time_max };
+            self.batch_wait =
+                BatchWait { n_commands_to_wait_for: n_commands, wait_time_max: time_max };
             self.publish_state(&batch, is_tick);
             let WriteBatch { pending_replies: replies, tick_replies, close_reply, .. } = batch;
             replies.into_iter().for_each(|answer| answer.send(self.read_only_cause.as_ref()));
@@ -228,7 +229,7 @@ impl Writer {
         }
         if requested > self.store_state.compaction_floor && self.read_only_cause.is_none() {
             self.store_state.compact(requested);
-            encode_compact(frame.records_mut(), requested);
+            encode_compaction_floor(frame.records_mut(), requested);
         }
         Ok(self.store_state.compaction_floor)
     }
@@ -247,8 +248,9 @@ impl Writer {
                 self.expiry_deadlines.pop_first();
                 continue;
             };
-            let expect = Expect::At(version.mod_rev);
-            let transaction = Delete { key, expect, key_group_revision: None }.into();
+            let expect = ExpectedKeyState::At(version.mod_rev);
+            let transaction =
+                Delete { key, expected_state: expect, key_group_revision_action: None }.into();
             let delete = WriteCommand { transaction, expires_at_ms: None };
             let deleted = self.write(&delete, batch, frame);
             self.usage_accounting.record_new_changes(&self.store_state);
@@ -263,7 +265,9 @@ impl Writer {
     fn compact_by_retention(&mut self, frame: &mut FrameBuffer) {
         let pressure = SpacePressure {
             is_disk_space_short: self.space_budget.is_disk_space_short(),
-            is_history_memory_short: self.failed_tasks.is_failing(MaintenanceTask::Page)
+            is_history_memory_short: self
+                .failed_maintenance_tasks
+                .is_task_failing(MaintenanceTask::Page)
                 && self.history_pager.exceeds_memory_limit(&self.store_state.history),
         };
         let (limits, now_ms) = (&self.options.limits, self.options.clock.now_ms());
@@ -284,7 +288,7 @@ impl Writer {
             return Ok(());
         }
         if !frame.is_empty() {
-            self.current_log.append(frame)?;
+            self.current_log.append_frame(frame)?;
             self.space_budget.subtract_free_bytes(frame.len());
         }
         if !self.current_log.is_synced() && self.is_sync_due(is_close) {
@@ -338,7 +342,7 @@ impl Writer {
     /// Cancels a running checkpoint. The last frame is synced already.
     fn close(mut self) {
         let checkpoint = self.checkpoint.take();
-        if let Some((revision, _bytes)) = checkpoint.and_then(Checkpoint::cancel) {
+        if let Some((revision, _bytes)) = checkpoint.and_then(Checkpoint::cancel_snapshot) {
             // The next snapshot removes files that cannot be removed now.
             self.remove_obsolete_files(revision).ok();
         }

@@ -201,7 +201,7 @@ impl Client {
     }
 
     /// Applies the request timeout to other work.
-    pub(crate) async fn with_timeout<T>(
+    pub(crate) async fn with_request_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, Unavailable>>,
     ) -> Result<T, ReadError> {
@@ -238,7 +238,7 @@ impl Client {
     }
 
     /// Opens a watch at one member. The watch ends if that member loses its leader.
-    pub(crate) async fn watch(
+    pub(crate) async fn open_watch(
         &self,
         create: WatchCreateRequest,
     ) -> Result<WatchStream, Unavailable> {

@@ -14,9 +14,9 @@ use tokio::task::AbortHandle;
 use crate::client::Client;
 use crate::compactor;
 use crate::event_stream;
-use crate::format_version::{self, FormatError};
+use crate::format_version::{self, FormatVersionError};
 use crate::lease_pool::LeasePool;
-use crate::options::{OpenError, Options, parse_addresses};
+use crate::options::{OpenError, Options, parse_member_addresses};
 use crate::read::{self, PrefixInUse};
 use crate::shared_watch::SharedWatch;
 use crate::watch::{CATCH_UPS_MAX, EtcdWatch};
@@ -59,7 +59,7 @@ impl EtcdStore {
     }
 
     async fn start_tasks(options: Options) -> Result<Self, OpenError> {
-        let client = Client::new(parse_addresses(&options)?, options.request_timeout);
+        let client = Client::new(parse_member_addresses(&options)?, options.request_timeout);
         let shared_state = Arc::new(SharedState {
             client,
             shared_watch: SharedWatch::new(),
@@ -98,7 +98,7 @@ impl EtcdStore {
 
     /// Refuses a prefix under which a program with a later format version keeps its objects. Writes the format
     /// version of this program if there is none.
-    pub fn check_format(&self) -> StoreFuture<'_, Result<(), FormatError>> {
+    pub fn check_format_version(&self) -> StoreFuture<'_, Result<(), FormatVersionError>> {
         Box::pin(format_version::check_format_version(self, &self.prefix))
     }
 
@@ -186,7 +186,7 @@ impl Store for EtcdStore {
         ))
     }
 
-    fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
+    fn compaction_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(event_stream::find_compaction_floor(&self.shared_state.client))
     }
 

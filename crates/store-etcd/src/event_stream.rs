@@ -59,7 +59,7 @@ impl EventStream {
             prev_kv: true,
             fragment: true,
         };
-        let messages = client.watch(create).await?;
+        let messages = client.open_watch(create).await?;
         Ok(Self {
             watch_stream: messages,
             revision_assembler: RevisionAssembler {
@@ -76,7 +76,7 @@ impl EventStream {
             if message.canceled {
                 return Err(self.cancellation_error(&message));
             }
-            if let Some(step) = self.revision_assembler.push_message(message)? {
+            if let Some(step) = self.revision_assembler.push_watch_response(message)? {
                 return Ok(step);
             }
         }
@@ -108,7 +108,7 @@ struct RevisionAssembler {
 
 impl RevisionAssembler {
     /// Adds a message. Returns `None` if it completes no revision.
-    fn push_message(
+    fn push_watch_response(
         &mut self,
         message: WatchResponse,
     ) -> Result<Option<EventBatch>, EventStreamError> {
@@ -164,7 +164,7 @@ pub(crate) async fn find_compaction_floor(client: &Client) -> Result<Revision, R
         ..WatchCreateRequest::default()
     };
     let refused = async {
-        let mut messages = client.watch(create).await?;
+        let mut messages = client.open_watch(create).await?;
         loop {
             let message = messages.next().await?;
             if message.compact_revision > 0 {
@@ -172,7 +172,7 @@ pub(crate) async fn find_compaction_floor(client: &Client) -> Result<Revision, R
             }
         }
     };
-    client.with_timeout(refused).await
+    client.with_request_timeout(refused).await
 }
 
 #[cfg(test)]
@@ -213,36 +213,42 @@ mod tests {
     fn foreign_keys_advance_the_revision_without_events() {
         let mut assembler = after(4);
         let events = vec![put("/a", 5), put("compact_rev_key", 6), put("/b", 7)];
-        assert_eq!(told(assembler.push_message(message(false, events))), Some(("/a /b".into(), 7)));
         assert_eq!(
-            told(assembler.push_message(message(false, vec![put("x", 8)]))),
+            told(assembler.push_watch_response(message(false, events))),
+            Some(("/a /b".into(), 7))
+        );
+        assert_eq!(
+            told(assembler.push_watch_response(message(false, vec![put("x", 8)]))),
             Some(("".into(), 8))
         );
-        assert_eq!(told(assembler.push_message(message(false, vec![]))), None);
+        assert_eq!(told(assembler.push_watch_response(message(false, vec![]))), None);
     }
 
     #[test]
     fn a_fragmented_revision_is_delivered_when_complete() {
         let mut assembler = after(4);
         let first = message(true, vec![put("/a", 5), put("/b", 6)]);
-        assert_eq!(told(assembler.push_message(first)), Some(("/a".into(), 5)));
-        assert_eq!(told(assembler.push_message(message(true, vec![put("/c", 6)]))), None);
+        assert_eq!(told(assembler.push_watch_response(first)), Some(("/a".into(), 5)));
+        assert_eq!(told(assembler.push_watch_response(message(true, vec![put("/c", 6)]))), None);
         let last = message(false, vec![put("/d", 6), put("/e", 7)]);
-        assert_eq!(told(assembler.push_message(last)), Some(("/b /c /d /e".into(), 7)));
+        assert_eq!(told(assembler.push_watch_response(last)), Some(("/b /c /d /e".into(), 7)));
     }
 
     #[test]
     fn delivered_events_are_not_repeated() {
         let mut assembler = after(4);
         let events = vec![put("/a", 3), put("/b", 4), put("/c", 5)];
-        assert_eq!(told(assembler.push_message(message(false, events))), Some(("/c".into(), 5)));
+        assert_eq!(
+            told(assembler.push_watch_response(message(false, events))),
+            Some(("/c".into(), 5))
+        );
     }
 
     #[test]
     fn a_missing_revision_counts_as_compacted() {
-        let gap = after(4).push_message(message(false, vec![put("/a", 5), put("/b", 7)]));
+        let gap = after(4).push_watch_response(message(false, vec![put("/a", 5), put("/b", 7)]));
         assert_eq!(gap, Err(EventStreamError::Compacted { floor: Revision::new(7) }));
-        let late = after(4).push_message(message(false, vec![put("/a", 6)]));
+        let late = after(4).push_watch_response(message(false, vec![put("/a", 6)]));
         assert_eq!(late, Err(EventStreamError::Compacted { floor: Revision::new(6) }));
     }
 }

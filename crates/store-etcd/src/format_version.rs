@@ -4,7 +4,7 @@
 //! version 1, because servers that did not write the key used the same format.
 
 use bytes::Bytes;
-use store::{At, Expect, Key, KeyError, Prefix, Put, ReadError, Store, WriteError};
+use store::{At, ExpectedKeyState, Key, KeyError, Prefix, Put, ReadError, Store, WriteError};
 
 use crate::engine::EtcdStore;
 
@@ -16,7 +16,7 @@ const FORMAT_KEY: &str = "portcullis/format";
 
 /// The reason why the objects of a cluster cannot be used. The check has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FormatError {
+pub enum FormatVersionError {
     /// A program with a later format version keeps objects under the prefix.
     #[error(
         "`{key}` says format version {version}, and this program reads versions up to \
@@ -52,7 +52,7 @@ pub enum FormatError {
 pub(crate) async fn check_format_version(
     store: &EtcdStore,
     prefix: &Prefix,
-) -> Result<(), FormatError> {
+) -> Result<(), FormatVersionError> {
     let key = Key::new(&format!("{prefix}{FORMAT_KEY}"))?;
     if let Some(entry) = store.get(&key, At::Newest).await?.entry {
         return check_format_value(key, &entry.value);
@@ -61,9 +61,9 @@ pub(crate) async fn check_format_version(
     let put = Put {
         key: key.clone(),
         value,
-        expect: Expect::Absent,
+        expected_state: ExpectedKeyState::Absent,
         ttl: None,
-        key_group_revision: None,
+        key_group_revision_action: None,
     };
     match store.put(put).await {
         Ok(_) => Ok(()),
@@ -73,12 +73,12 @@ pub(crate) async fn check_format_version(
     }
 }
 
-fn check_format_value(key: Key, value: &[u8]) -> Result<(), FormatError> {
+fn check_format_value(key: Key, value: &[u8]) -> Result<(), FormatVersionError> {
     let value = String::from_utf8_lossy(value);
     match value.parse::<u64>() {
         Ok(1..=FORMAT_VERSION) => Ok(()),
-        Ok(version @ 2..) => Err(FormatError::Newer { key, version }),
-        Ok(0) | Err(_) => Err(FormatError::Malformed { key, value: value.into_owned() }),
+        Ok(version @ 2..) => Err(FormatVersionError::Newer { key, version }),
+        Ok(0) | Err(_) => Err(FormatVersionError::Malformed { key, value: value.into_owned() }),
     }
 }
 

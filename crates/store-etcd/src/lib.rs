@@ -28,7 +28,7 @@ mod watch;
 mod write;
 
 pub use engine::EtcdStore;
-pub use format_version::FormatError;
+pub use format_version::FormatVersionError;
 pub use options::{ClientCertificateFiles, OpenError, Options};
 pub use read::PrefixInUse;
 pub use tls::TlsFilesError;

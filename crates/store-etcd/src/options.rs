@@ -113,17 +113,20 @@ impl MemberAddress {
 }
 
 /// Parses the address of each member.
-pub(crate) fn parse_addresses(options: &Options) -> Result<Vec<MemberAddress>, OpenError> {
+pub(crate) fn parse_member_addresses(options: &Options) -> Result<Vec<MemberAddress>, OpenError> {
     if options.endpoints.is_empty() {
         return Err(OpenError::NoEndpoint);
     }
     let files = options.ca_file.as_ref().map(|ca_file| {
         Arc::new(TlsFiles::new(ca_file.clone(), options.client_certificate.clone()))
     });
-    options.endpoints.iter().map(|text| parse_address(text, files.as_ref())).collect()
+    options.endpoints.iter().map(|text| parse_member_address(text, files.as_ref())).collect()
 }
 
-fn parse_address(text: &str, files: Option<&Arc<TlsFiles>>) -> Result<MemberAddress, OpenError> {
+fn parse_member_address(
+    text: &str,
+    files: Option<&Arc<TlsFiles>>,
+) -> Result<MemberAddress, OpenError> {
     let malformed = || OpenError::Endpoint { endpoint: text.to_owned() };
     let uri: Uri = text.parse().map_err(|_| malformed())?;
     let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
@@ -163,13 +166,13 @@ mod tests {
     }
 
     fn message(options: &Options) -> String {
-        parse_addresses(options).map(|_| ()).unwrap_err().to_string()
+        parse_member_addresses(options).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn addresses_are_checked() {
         assert_eq!(
-            parse_addresses(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(),
+            parse_member_addresses(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(),
             2
         );
         assert_eq!(message(&options(&[])), "no etcd endpoint is given");
@@ -192,7 +195,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("ca.pem");
         let secure = Options { ca_file: Some(file.clone()), ..options(&["https://a:1"]) };
-        let why = |options: &Options| match parse_addresses(options).map(drop) {
+        let why = |options: &Options| match parse_member_addresses(options).map(drop) {
             Err(OpenError::Tls { source, .. }) => source.to_string(),
             other => panic!("{other:?}"),
         };

@@ -21,7 +21,9 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use x509_verify::{Certificate, OldVersionError, Roots, ServerVerifier, TrustedRootsCheck};
+use x509_verify::{
+    Certificate, OldCertificateVersionError, Roots, ServerVerifier, TrustedRootsCheck,
+};
 
 use crate::options::ClientCertificateFiles;
 
@@ -53,7 +55,7 @@ pub enum TlsFilesError {
         /// The path of the file.
         file: PathBuf,
         /// The version of the certificate.
-        source: OldVersionError,
+        source: OldCertificateVersionError,
     },
     /// The client certificate and its key cannot be used together.
     #[error("the client certificate cannot be used")]
@@ -115,7 +117,7 @@ impl TlsFiles {
 
     /// Reads the files. While they cannot be used, for example between the writes of a certificate and of its
     /// key, returns the last valid configuration.
-    fn load_or_last_valid(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
+    fn load_tls_config_or_last_valid(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
         self.load_tls_config().or_else(|error| {
             let last = self.last_valid_config.lock().unwrap_or_else(PoisonError::into_inner);
             last.clone().ok_or(error)
@@ -182,7 +184,8 @@ impl Service<Uri> for Connector {
             let Some(files) = tls else {
                 return Ok(TokioIo::new(Box::new(stream) as Box<dyn ByteStream>));
             };
-            let config = tokio::task::spawn_blocking(move || files.load_or_last_valid()).await??;
+            let config = tokio::task::spawn_blocking(move || files.load_tls_config_or_last_valid())
+                .await??;
             let name = ServerName::try_from(name)?;
             let stream = TlsConnector::from(config).connect(name, stream).await?;
             if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use store::{
-    AdditionalWrite, Entry, Expect, Key, Revision, Transaction, Unavailable, VALUE_BYTES_MAX,
-    WriteError,
+    AdditionalWrite, Entry, ExpectedKeyState, Key, Revision, Transaction, Unavailable,
+    VALUE_BYTES_MAX, WriteError,
 };
 
 use crate::call_error::CallError;
@@ -51,11 +51,11 @@ pub(crate) async fn write(
 }
 
 /// The expected mod revision of a key; zero if it must not exist.
-fn expected_mod_revision(expect: Expect) -> i64 {
+fn expected_mod_revision(expect: ExpectedKeyState) -> i64 {
     match expect {
-        Expect::Absent => 0,
-        Expect::At(Revision::ZERO) => UNSATISFIABLE_MOD_REVISION,
-        Expect::At(revision) => {
+        ExpectedKeyState::Absent => 0,
+        ExpectedKeyState::At(Revision::ZERO) => UNSATISFIABLE_MOD_REVISION,
+        ExpectedKeyState::At(revision) => {
             etcd_conversion::to_etcd_revision(revision).unwrap_or(UNSATISFIABLE_MOD_REVISION)
         }
     }
@@ -63,9 +63,11 @@ fn expected_mod_revision(expect: Expect) -> i64 {
 
 /// The expected mod revision of the main key.
 fn expected_mod_revision_of_write(transaction: &Transaction) -> i64 {
-    match transaction.expect() {
+    match transaction.expected_state() {
         // etcd would report success for deleting nothing.
-        Expect::Absent if transaction.new_content().is_none() => UNSATISFIABLE_MOD_REVISION,
+        ExpectedKeyState::Absent if transaction.new_content().is_none() => {
+            UNSATISFIABLE_MOD_REVISION
+        }
         expect => expected_mod_revision(expect),
     }
 }
@@ -122,7 +124,7 @@ async fn write_once(
         return Err(WriteRefusal::Conflict(current.as_ref().map(etcd_conversion::entry_from_etcd)));
     }
     for (condition, current) in transaction.conditions().iter().zip(currents) {
-        if !has_mod_revision(current.as_ref(), expected_mod_revision(condition.expect)) {
+        if !has_mod_revision(current.as_ref(), expected_mod_revision(condition.expected_state)) {
             let current = current.as_ref().map(etcd_conversion::entry_from_etcd);
             return Err(WriteRefusal::ConditionFailed(condition.key.clone(), current));
         }
@@ -147,7 +149,7 @@ fn build_txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
         let key = read::key_bytes(&condition.key);
         txn = txn.add_condition(Compare::mod_revision_equals(
             key,
-            expected_mod_revision(condition.expect),
+            expected_mod_revision(condition.expected_state),
         ));
     }
     for AdditionalWrite { key, value } in transaction.additional_writes() {

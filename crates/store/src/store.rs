@@ -88,7 +88,7 @@ pub trait Store: Send + Sync + 'static {
     fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// The oldest state that can be read.
-    fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>>;
+    fn compaction_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// Checks that the store can read and write.
     fn check_health(&self) -> StoreFuture<'_, Result<(), Unavailable>>;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Delete, Expect, Key, KeyGroupRevisionAction, Put, Revision};
+use crate::{Delete, ExpectedKeyState, Key, KeyGroupRevisionAction, Put, Revision};
 
 /// A write of one key together with conditions on other keys and writes of other keys. Everything
 /// happens in one revision, or nothing does.
@@ -21,11 +21,11 @@ use crate::{Delete, Expect, Key, KeyGroupRevisionAction, Put, Revision};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Transaction {
     key: Key,
-    expect: Expect,
+    expected_state: ExpectedKeyState,
     new_content: Option<WriteContent>,
-    conditions: Vec<Condition>,
+    conditions: Vec<KeyCondition>,
     additional_writes: Vec<AdditionalWrite>,
-    is_deletion_step: bool,
+    is_step_of_object_deletion: bool,
 }
 
 /// The content of the key that a transaction writes.
@@ -39,11 +39,11 @@ pub struct WriteContent {
 
 /// An expected state of another key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub struct KeyCondition {
     /// The key that is checked.
     pub key: Key,
     /// The expected state of the key.
-    pub expect: Expect,
+    pub expected_state: ExpectedKeyState,
 }
 
 /// A write of another key in the same transaction. The key does not expire.
@@ -59,22 +59,22 @@ impl Transaction {
     /// Declares the write a step of deleting the object, such as setting a deletion timestamp. A full store
     /// accepts it like a delete. Callers must bound the number of such writes per key.
     #[must_use]
-    pub fn mark_as_deletion_step(mut self) -> Self {
-        self.is_deletion_step = true;
+    pub fn mark_as_step_of_object_deletion(mut self) -> Self {
+        self.is_step_of_object_deletion = true;
         self
     }
 
     /// Adds a condition on another key.
     #[must_use]
-    pub fn add_condition(mut self, key: Key, expect: Expect) -> Self {
-        self.conditions.push(Condition { key, expect });
+    pub fn add_condition(mut self, key: Key, expect: ExpectedKeyState) -> Self {
+        self.conditions.push(KeyCondition { key, expected_state: expect });
         self
     }
 
     /// Adds a write of another key, on the condition `expect` if it is given. If `key` is the main key,
     /// this only adds the condition.
     #[must_use]
-    pub fn add_put(mut self, key: Key, value: Bytes, expect: Option<Expect>) -> Self {
+    pub fn add_put(mut self, key: Key, value: Bytes, expect: Option<ExpectedKeyState>) -> Self {
         self.set_additional_write(&key, Some(value));
         match expect {
             Some(expect) => self.add_condition(key, expect),
@@ -87,7 +87,7 @@ impl Transaction {
     #[must_use]
     pub fn add_delete(mut self, key: Key, at: Revision) -> Self {
         self.set_additional_write(&key, None);
-        self.add_condition(key, Expect::At(at))
+        self.add_condition(key, ExpectedKeyState::At(at))
     }
 
     /// Replaces an earlier additional write of the same key.
@@ -106,8 +106,8 @@ impl Transaction {
 
     /// The expectation about the key of the write.
     #[must_use]
-    pub fn expect(&self) -> Expect {
-        self.expect
+    pub fn expected_state(&self) -> ExpectedKeyState {
+        self.expected_state
     }
 
     /// The content to write; `None` deletes the key.
@@ -118,13 +118,13 @@ impl Transaction {
 
     /// Reports whether the write deletes the object or is a step of deleting it.
     #[must_use]
-    pub fn is_deletion_step(&self) -> bool {
-        self.is_deletion_step || self.new_content.is_none()
+    pub fn is_step_of_object_deletion(&self) -> bool {
+        self.is_step_of_object_deletion || self.new_content.is_none()
     }
 
     /// Returns the conditions on other keys in order.
     #[must_use]
-    pub fn conditions(&self) -> &[Condition] {
+    pub fn conditions(&self) -> &[KeyCondition] {
         &self.conditions
     }
 
@@ -155,15 +155,15 @@ impl Transaction {
         self.key.len() + own + conditions.sum::<usize>() + additional_writes.sum::<usize>()
     }
 
-    fn new(key: Key, expect: Expect, content: Option<WriteContent>) -> Self {
+    fn new(key: Key, expect: ExpectedKeyState, content: Option<WriteContent>) -> Self {
         let (conditions, additional_writes) = (Vec::new(), Vec::new());
         Self {
             key,
-            expect,
+            expected_state: expect,
             new_content: content,
             conditions,
             additional_writes,
-            is_deletion_step: false,
+            is_step_of_object_deletion: false,
         }
     }
 
@@ -182,7 +182,13 @@ impl Transaction {
 
 impl From<Put> for Transaction {
     fn from(put: Put) -> Self {
-        let Put { key, value, expect, ttl, key_group_revision } = put;
+        let Put {
+            key,
+            value,
+            expected_state: expect,
+            ttl,
+            key_group_revision_action: key_group_revision,
+        } = put;
         let content = Some(WriteContent { value, ttl });
         Self::new(key, expect, content).with_key_group_revision(key_group_revision)
     }
@@ -190,7 +196,8 @@ impl From<Put> for Transaction {
 
 impl From<Delete> for Transaction {
     fn from(delete: Delete) -> Self {
-        let Delete { key, expect, key_group_revision } = delete;
+        let Delete { key, expected_state: expect, key_group_revision_action: key_group_revision } =
+            delete;
         Self::new(key, expect, None).with_key_group_revision(key_group_revision)
     }
 }
@@ -200,11 +207,11 @@ impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             key,
-            expect,
+            expected_state: expect,
             new_content: content,
             conditions,
             additional_writes,
-            is_deletion_step: is_removal,
+            is_step_of_object_deletion: is_removal,
         } = self;
         f.debug_struct("Transaction")
             .field("key", key)
@@ -245,22 +252,29 @@ mod tests {
 
     fn put() -> Transaction {
         let value = Bytes::from_static(b"secret");
-        Put { key: key("/a"), value, expect: Expect::Absent, ttl: None, key_group_revision: None }
-            .into()
+        Put {
+            key: key("/a"),
+            value,
+            expected_state: ExpectedKeyState::Absent,
+            ttl: None,
+            key_group_revision_action: None,
+        }
+        .into()
     }
 
     #[test]
     fn no_key_is_written_twice() {
         let one = Revision::new(1);
         let both = put()
-            .add_put(key("/a"), Bytes::new(), Some(Expect::Absent))
+            .add_put(key("/a"), Bytes::new(), Some(ExpectedKeyState::Absent))
             .add_delete(key("/b"), one)
             .add_put(key("/b"), Bytes::from_static(b"b"), None);
         let additional_writes =
             AdditionalWrite { key: key("/b"), value: Some(Bytes::from_static(b"b")) };
         assert_eq!(both.additional_writes(), [additional_writes]);
-        let conditions = [("/a", Expect::Absent), ("/b", Expect::At(one))];
-        let conditions = conditions.map(|(text, expect)| Condition { key: key(text), expect });
+        let conditions = [("/a", ExpectedKeyState::Absent), ("/b", ExpectedKeyState::At(one))];
+        let conditions = conditions
+            .map(|(text, expect)| KeyCondition { key: key(text), expected_state: expect });
         assert_eq!(both.conditions(), conditions);
         assert_eq!((both.largest_value_bytes(), both.total_bytes()), (6, 6 + 2 + 2 + 2 + 2 + 1));
     }

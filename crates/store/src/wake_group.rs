@@ -37,7 +37,7 @@ struct WakeGroupState {
     /// Whether a [`WakeMembersTask`] runs, or waits for `next_round_at`.
     is_waking: bool,
     /// The earliest time of the next round of a large group.
-    next_round_at: Option<Instant>,
+    next_wake_round_at: Option<Instant>,
     /// The runtime of the member that joined last. It runs the [`WakeMembersTask`].
     latest_member_runtime: Option<Handle>,
     is_closed: bool,
@@ -151,7 +151,7 @@ impl WakeMembersTask {
     /// Gives every member a turn, and begins again while there are newer revisions.
     async fn run(mut self) {
         while !self.has_woken_all {
-            let next_round_at = self.group.lock().next_round_at;
+            let next_round_at = self.group.lock().next_wake_round_at;
             if let Some(until) = next_round_at.filter(|until| *until > Instant::now()) {
                 tokio::time::sleep_until(until).await;
             }
@@ -159,7 +159,7 @@ impl WakeMembersTask {
             let revision = self.give_all_members_a_turn().await;
             let ended = Instant::now();
             let mut state = self.group.lock();
-            state.next_round_at = Some(ended + ended.duration_since(begun).min(REST_MAX));
+            state.next_wake_round_at = Some(ended + ended.duration_since(begun).min(REST_MAX));
             self.has_woken_all = state.revision == revision;
             state.is_waking = !self.has_woken_all;
         }
@@ -307,7 +307,7 @@ mod tests {
         let n_members = 2 * MEMBERS_PER_TURN;
         let n_turns = spawn_members(&group, n_members).await;
         let rest = Duration::from_millis(7);
-        group.lock().next_round_at = Some(Instant::now() + rest);
+        group.lock().next_wake_round_at = Some(Instant::now() + rest);
         let begun = Instant::now();
         group.wake_members_at_revision(Revision::new(7));
         group.wake_members_at_revision(Revision::new(8));
@@ -317,7 +317,7 @@ mod tests {
         wait_until(|| !group.lock().is_waking).await;
         wait_until(|| n_turns.load(Ordering::Relaxed) == n_members).await;
         // Time stands still while the members have their turns, so they need no rest.
-        let next_round_at = group.lock().next_round_at.unwrap();
+        let next_round_at = group.lock().next_wake_round_at.unwrap();
         assert!(next_round_at <= begun + 2 * rest, "{next_round_at:?}");
         group.wake_members_at_revision(Revision::new(9));
         wait_until(|| n_turns.load(Ordering::Relaxed) >= 2 * n_members).await;

@@ -26,7 +26,7 @@ pub struct WatchNotifier {
 /// The channels that wake the watches of one prefix.
 #[derive(Debug)]
 struct PrefixWakeups {
-    immediate_sender: watch::Sender<Revision>,
+    immediate_wake_sender: watch::Sender<Revision>,
     wake_group: Arc<WakeGroup>,
 }
 
@@ -113,14 +113,17 @@ impl WatchNotifier {
         let mut wakeups_by_prefix = self.lock();
         let wakeups_by_prefix = wakeups_by_prefix.as_mut()?;
         let signal = |wakes: &PrefixWakeups| match order {
-            WakeOrder::AtOnce => RevisionSignalKind::AtOnce(wakes.immediate_sender.subscribe()),
+            WakeOrder::AtOnce => {
+                RevisionSignalKind::AtOnce(wakes.immediate_wake_sender.subscribe())
+            }
             WakeOrder::InGroup => RevisionSignalKind::InGroup(wakes.wake_group.join_group()),
         };
         if let Some(wakes) = wakeups_by_prefix.get(prefix) {
             return Some(RevisionSignal(signal(wakes)));
         }
         let (immediate_sender, _) = watch::channel(Revision::ZERO);
-        let wakes = PrefixWakeups { immediate_sender, wake_group: Arc::default() };
+        let wakes =
+            PrefixWakeups { immediate_wake_sender: immediate_sender, wake_group: Arc::default() };
         let signal = signal(&wakes);
         wakeups_by_prefix.insert(prefix.into(), wakes);
         Some(RevisionSignal(signal))
@@ -149,7 +152,7 @@ impl WatchNotifier {
         let mut wakeups_by_prefix = self.lock();
         if let Some(wakeups_by_prefix) = wakeups_by_prefix.as_mut() {
             wakeups_by_prefix.retain(|_, wakes| {
-                !wakes.immediate_sender.is_closed() || !wakes.wake_group.is_empty()
+                !wakes.immediate_wake_sender.is_closed() || !wakes.wake_group.is_empty()
             });
             wakeups_by_prefix.values().for_each(|wakes| wakes.notify_of_revision(revision));
         }
@@ -168,7 +171,7 @@ impl WatchNotifier {
 
 impl PrefixWakeups {
     fn notify_of_revision(&self, revision: Revision) {
-        self.immediate_sender.send_if_modified(|known| {
+        self.immediate_wake_sender.send_if_modified(|known| {
             let is_newer = *known < revision;
             *known = revision.max(*known);
             is_newer

@@ -9,7 +9,7 @@ use crate::{Key, Revision};
 
 /// The expected state of a key; the write happens only if it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
+pub enum ExpectedKeyState {
     /// The key does not exist.
     Absent,
     /// The key exists and this revision wrote its version.
@@ -39,14 +39,14 @@ pub enum KeyGroupRevisionAction {
         /// The key of the shared revision.
         key: Key,
         /// The expected state of the revision key; `None` accepts any state.
-        expect: Option<Expect>,
+        expect: Option<ExpectedKeyState>,
     },
     /// The write requires that the revision key is unchanged.
     Unchanged {
         /// The key of the shared revision.
         key: Key,
         /// The expected state of the shared revision.
-        expect: Expect,
+        expect: ExpectedKeyState,
     },
 }
 
@@ -58,13 +58,13 @@ pub struct Put {
     /// The new bytes of the key.
     pub value: Bytes,
     /// The expected state of the key.
-    pub expect: Expect,
+    pub expected_state: ExpectedKeyState,
     /// Time to live. The store deletes the key after this time, unless it is written again before. The key
     /// may live somewhat longer, never shorter. Keys that expire together may be deleted in one revision. A
     /// version without a time to live stays until it is deleted, even if the previous version had one.
     pub ttl: Option<Duration>,
     /// A shared revision that the write bumps or requires unchanged.
-    pub key_group_revision: Option<KeyGroupRevisionAction>,
+    pub key_group_revision_action: Option<KeyGroupRevisionAction>,
 }
 
 /// The deletion of one key.
@@ -73,15 +73,21 @@ pub struct Delete {
     /// The key that is deleted.
     pub key: Key,
     /// The expected state of the key.
-    pub expect: Expect,
+    pub expected_state: ExpectedKeyState,
     /// A shared revision that the write bumps or requires unchanged.
-    pub key_group_revision: Option<KeyGroupRevisionAction>,
+    pub key_group_revision_action: Option<KeyGroupRevisionAction>,
 }
 
 /// Prints the length of the value, not the value.
 impl fmt::Debug for Put {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, value, expect, ttl, key_group_revision: shared_revision } = self;
+        let Self {
+            key,
+            value,
+            expected_state: expect,
+            ttl,
+            key_group_revision_action: shared_revision,
+        } = self;
         f.debug_struct("Put")
             .field("key", key)
             .field("value", &format_args!("{} bytes", value.len()))

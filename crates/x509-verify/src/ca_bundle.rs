@@ -62,7 +62,7 @@ impl CaBundle {
 
     /// Parses the certificates for verification.
     #[must_use]
-    pub fn roots(&self) -> Roots {
+    pub fn parse_roots(&self) -> Roots {
         Roots::new(self.certificates.iter().filter_map(|der| Certificate::parse(der).ok()))
     }
 }

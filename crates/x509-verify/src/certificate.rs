@@ -20,7 +20,7 @@ pub struct MalformedCertificateError;
     "the certificate has X.509 version {version} and must have version 3; openssl issues version 3 if the certificate \
      has extensions, which `-extfile` adds"
 )]
-pub struct OldVersionError {
+pub struct OldCertificateVersionError {
     /// The version of the certificate.
     pub version: u8,
 }
@@ -82,9 +82,11 @@ impl Certificate {
     ///
     /// # Errors
     /// The certificate has version 1 or 2.
-    pub fn check_version(der: &CertificateDer<'_>) -> Result<(), OldVersionError> {
+    pub fn check_version(der: &CertificateDer<'_>) -> Result<(), OldCertificateVersionError> {
         match parse_certificate(der) {
-            Some(Self { version, .. }) if version < 3 => Err(OldVersionError { version }),
+            Some(Self { version, .. }) if version < 3 => {
+                Err(OldCertificateVersionError { version })
+            }
             Some(_) | None => Ok(()),
         }
     }

@@ -38,7 +38,7 @@ impl CertificateRequest {
     pub fn parse(der: &[u8]) -> Result<Self, CertificateRequestError> {
         let (request, key, signed) =
             parse_request_info(der).ok_or(CertificateRequestError::Malformed)?;
-        key.verify(&signed).map_err(|fault| match fault {
+        key.verify_signature(&signed).map_err(|fault| match fault {
             SignatureFault::Unsupported => CertificateRequestError::UnsupportedAlgorithm,
             SignatureFault::WrongKeyType | SignatureFault::Invalid => {
                 CertificateRequestError::Signature

@@ -78,7 +78,7 @@ impl Roots {
     ///
     /// # Errors
     /// There is no such chain.
-    pub fn verify(
+    pub fn verify_chain(
         &self,
         presented: &[CertificateDer<'_>],
         certificate_usage: CertificateUsage,
@@ -230,7 +230,7 @@ fn check_signed_by(child: &Certificate, parent: &Certificate) -> Result<(), Sign
     if !is_authority || (usage != 0 && usage & KEY_CERT_SIGN == 0) {
         return Err(SigningFault::NotAnAuthority);
     }
-    parent.key.verify(&child.signed_data).map_err(|fault| match fault {
+    parent.key.verify_signature(&child.signed_data).map_err(|fault| match fault {
         SignatureFault::Unsupported => SigningFault::UnsupportedAlgorithm,
         SignatureFault::WrongKeyType | SignatureFault::Invalid => SigningFault::BadSignature,
     })

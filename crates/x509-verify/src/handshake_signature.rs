@@ -29,7 +29,7 @@ pub fn verify_tls12_signature(
     let certificate = parse_peer_certificate(certificate)?;
     let known = algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
     let (_, algorithms) = known.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
-    match certificate.key.verify_with_algorithms(
+    match certificate.key.verify_signature_with_algorithms(
         algorithms.iter().copied(),
         message,
         signed.signature(),

@@ -29,7 +29,7 @@ mod signature;
 mod verify_error;
 
 pub use ca_bundle::{CaBundle, CaBundleError};
-pub use certificate::{Certificate, MalformedCertificateError, OldVersionError};
+pub use certificate::{Certificate, MalformedCertificateError, OldCertificateVersionError};
 pub use certificate_request::{CertificateRequest, CertificateRequestError};
 pub use chain_search::{CertificateUsage, Roots, Validity};
 pub use der::{DerReader, DerTag, DerValue, encode_der_value};

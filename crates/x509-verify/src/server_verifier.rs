@@ -58,7 +58,7 @@ impl ServerCertificateCheck for TrustedRootsCheck {
             std::iter::once(end_entity).chain(intermediates).cloned().collect();
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         self.0
-            .verify(&presented, CertificateUsage::ServerAuth, seconds)
+            .verify_chain(&presented, CertificateUsage::ServerAuth, seconds)
             .map_err(|error| to_rustls_error(error, now))?;
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)
     }

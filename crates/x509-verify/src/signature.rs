@@ -46,15 +46,19 @@ impl PublicKey {
 
     /// Verifies the signature of a certificate. RSA keys must have at least 2048 bits, and digests
     /// must be of the SHA-2 family.
-    pub(crate) fn verify(&self, signed: &SignedData) -> Result<(), SignatureFault> {
+    pub(crate) fn verify_signature(&self, signed: &SignedData) -> Result<(), SignatureFault> {
         let algorithms = webpki::ALL_VERIFICATION_ALGS.iter().filter(|algorithm| {
             algorithm.signature_alg_id().as_ref() == signed.algorithm_identifier
         });
-        self.verify_with_algorithms(algorithms.copied(), &signed.message, &signed.signature)
+        self.verify_signature_with_algorithms(
+            algorithms.copied(),
+            &signed.message,
+            &signed.signature,
+        )
     }
 
     /// Verifies a signature with the first of the algorithms that fits this type of key.
-    pub(crate) fn verify_with_algorithms<'a>(
+    pub(crate) fn verify_signature_with_algorithms<'a>(
         &self,
         algorithms: impl Iterator<Item = &'a dyn SignatureVerificationAlgorithm>,
         message: &[u8],

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder, Rules,
-    Subjects, TraceEvent, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Rules, Subjects,
+    TraceEvent, TraceRecorder, User,
 };
 
 /// The time between two looks at the file.
@@ -57,12 +57,13 @@ impl Authorizer for Freeze {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        mut recorder: Recorder<'a>,
+        mut recorder: TraceRecorder<'a>,
     ) -> DecisionFuture<'a> {
         Box::pin(async move {
             let refuses = self.refuses(attributes);
-            recorder
-                .record_event(|| TraceEvent::new("freeze").with_named_value("refuses", refuses));
+            recorder.record_trace_event(|| {
+                TraceEvent::new("freeze").with_trace_event_value("refuses", refuses)
+            });
             if refuses { Decision::deny("the cluster is frozen") } else { Decision::no_opinion("") }
         })
     }
@@ -97,7 +98,8 @@ mod tests {
         let user = User { name: "ana".to_owned(), groups, ..User::default() };
         let attributes =
             Attributes { user: Some(&user), verb: Verb::new(verb), target: Target::Path("/x") };
-        let future = std::pin::pin!(chain.authorize(&attributes, Recorder::disabled_recorder()));
+        let future =
+            std::pin::pin!(chain.authorize(&attributes, TraceRecorder::disabled_recorder()));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.to_string()),
             Poll::Pending => panic!("waits"),

@@ -2,7 +2,7 @@
 //! related objects reads every object.
 
 use authz::{Attributes, Decision, FieldOperator, Namespace, Resource, Target};
-use authz_node::{FeatureGates, GraphObject, NodeRules};
+use authz_node::{GraphObject, NodeFeatureGates, NodeRules};
 
 use crate::node_object::Objects;
 use crate::rule;
@@ -12,7 +12,7 @@ use crate::rule;
 pub struct ReferenceNode {
     objects: Objects,
     rules: NodeRules,
-    feature_gates: FeatureGates,
+    feature_gates: NodeFeatureGates,
 }
 
 /// The result of a check: `Ok` if the request is allowed.
@@ -31,7 +31,11 @@ struct NodeRequest<'a> {
 impl ReferenceNode {
     /// Makes the authorizer of a cluster with these objects, rules for every node, and feature gates. No two
     /// objects may have the same kind and name.
-    pub fn new(objects: Vec<GraphObject>, rules: NodeRules, feature_gates: FeatureGates) -> Self {
+    pub fn new(
+        objects: Vec<GraphObject>,
+        rules: NodeRules,
+        feature_gates: NodeFeatureGates,
+    ) -> Self {
         Self { objects: Objects::new(objects), rules, feature_gates }
     }
 
@@ -145,9 +149,9 @@ impl ReferenceNode {
 
     fn check_service_account(&self, request: &NodeRequest<'_>) -> NodeAnswer {
         if request.verb == "get" && request.resource.subresource.is_empty() {
-            let FeatureGates { service_account_token_for_credential_providers: a, .. } =
+            let NodeFeatureGates { service_account_token_for_credential_providers: a, .. } =
                 self.feature_gates;
-            let is_on = a || self.feature_gates.pod_certificate_request;
+            let is_on = a || self.feature_gates.is_pod_certificate_request_enabled;
             require(is_on, "not allowed to get service accounts")?;
             return self.check_namespaced_read(request);
         }
@@ -165,7 +169,7 @@ impl ReferenceNode {
                 "can only get, create, update, patch, or delete a CSINode",
             )?,
             "status" => {
-                let is_on = self.feature_gates.csi_volume_health;
+                let is_on = self.feature_gates.is_csi_volume_health_enabled;
                 require(is_on, "CSINode status access requires CSIVolumeHealth feature")?;
                 require(
                     ["get", "update", "patch"].contains(&request.verb),
@@ -216,7 +220,7 @@ impl ReferenceNode {
     }
 
     fn check_certificate_request(&self, request: &NodeRequest<'_>) -> NodeAnswer {
-        require(self.feature_gates.pod_certificate_request, "")?;
+        require(self.feature_gates.is_pod_certificate_request_enabled, "")?;
         require(
             request.resource.subresource.is_empty(),
             "nodes may not access the status subresource of PodCertificateRequests",
@@ -282,7 +286,9 @@ fn require(holds: bool, reason: &str) -> NodeAnswer {
 mod tests {
     use super::*;
     use authz::{User, Verb, Verdict};
-    use authz_node::{ClaimReference, PersistentVolume, Pod, SecretReference};
+    use authz_node::{
+        PersistentVolume, PersistentVolumeClaimReference, Pod, VolumeSecretReference,
+    };
 
     #[test]
     fn a_secret_is_related_to_a_node_through_a_pod_or_a_volume_of_a_pod() {
@@ -297,15 +303,19 @@ mod tests {
         let unbound = Pod { name: "q".into(), node_name: String::new(), ..pod.clone() };
         let volume = PersistentVolume {
             name: "v".into(),
-            claim_ref: Some(ClaimReference { namespace: "web".into(), name: "data".into() }),
-            secret_refs: vec![SecretReference { namespace: None, name: "mount".into() }],
+            claim_ref: Some(PersistentVolumeClaimReference {
+                namespace: "web".into(),
+                name: "data".into(),
+            }),
+            secret_refs: vec![VolumeSecretReference { namespace: None, name: "mount".into() }],
         };
         let objects = vec![
             GraphObject::Pod(Box::new(pod)),
             GraphObject::Pod(Box::new(unbound)),
             GraphObject::PersistentVolume(volume),
         ];
-        let reference = ReferenceNode::new(objects, NodeRules::default(), FeatureGates::default());
+        let reference =
+            ReferenceNode::new(objects, NodeRules::default(), NodeFeatureGates::default());
         assert_eq!(reference.objects().len(), 2);
         let verdict = |node: &str, resource: &str, namespace: &str, name: &str| {
             let groups = vec!["system:nodes".to_owned()];

@@ -221,7 +221,7 @@ mod tests {
                 name: "reader".into(),
                 ..RoleRef::default()
             },
-            subjects: vec![Subject::group("dev"), Subject::service_account("", "ci")],
+            subjects: vec![Subject::group("dev"), Subject::service_account_subject("", "ci")],
         };
         let rbac = ReferenceRbac::new(vec![role], vec![binding]);
         let dev = User { name: "ana".into(), groups: vec!["dev".into()], ..User::default() };

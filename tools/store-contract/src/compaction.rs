@@ -19,7 +19,7 @@ pub async fn compaction_removes_only_states_below_the_floor(harness: &impl Harne
     let log = history(&store, a2).await;
 
     assert_eq!(store.compact(a2).await, Ok(a2));
-    assert_eq!(store.compact_floor().await, Ok(a2));
+    assert_eq!(store.compaction_floor().await, Ok(a2));
     assert_eq!(store.current_rev().await, Ok(end));
     assert_eq!(list_all(&store, At::Newest).await, newest);
     assert_eq!(list_all(&store, At::Exactly(a2)).await, at_floor);
@@ -44,11 +44,11 @@ pub async fn compaction_removes_only_states_below_the_floor(harness: &impl Harne
 pub async fn compacting_a_future_revision_is_refused(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = create(&store, "a", "1").await;
-    let floor = store.compact_floor().await.unwrap();
+    let floor = store.compaction_floor().await.unwrap();
     assert!(floor <= current);
     let requested = current.next();
     assert_eq!(store.compact(requested).await, Err(ReadError::Future { requested, current }));
-    assert_eq!(store.compact_floor().await, Ok(floor));
+    assert_eq!(store.compaction_floor().await, Ok(floor));
 }
 
 /// A second compaction never lowers the floor.
@@ -59,7 +59,7 @@ pub async fn compaction_never_lowers_the_floor(harness: &impl Harness) {
     assert_eq!(store.compact(second).await, Ok(second));
     assert_eq!(store.compact(second).await, Ok(second));
     assert_eq!(store.compact(first).await, Ok(second));
-    assert_eq!(store.compact_floor().await, Ok(second));
+    assert_eq!(store.compaction_floor().await, Ok(second));
 }
 
 /// A watch ends instead of leaving out events, whether it starts below the floor or fell behind.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use store::{At, Entry, Event, Expect, Revision, Store, WriteError};
+use store::{At, Entry, Event, ExpectedKeyState, Revision, Store, WriteError};
 
 use crate::Harness;
 use crate::shorthand::{get, history, put, try_delete};
@@ -57,7 +57,10 @@ async fn write(
         let name = ((writer + round) % N_KEYS).to_string();
         let began = stamp();
         let got = get(&*store, &name, At::Newest).await.unwrap();
-        let expect = got.entry.as_ref().map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+        let expect = got
+            .entry
+            .as_ref()
+            .map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev));
         let outcome = Outcome::Read { revision: got.revision, entry: got.entry };
         done.push(FinishedOperation { name: name.clone(), began, ended: stamp(), outcome });
 
@@ -148,7 +151,7 @@ pub async fn exactly_one_concurrent_create_succeeds(harness: &impl Harness) {
     for n in 0..32 {
         let store = store.clone();
         creators.push(tokio::spawn(async move {
-            put(&*store, "a", &n.to_string(), Expect::Absent).await
+            put(&*store, "a", &n.to_string(), ExpectedKeyState::Absent).await
         }));
     }
     let mut won = Vec::new();

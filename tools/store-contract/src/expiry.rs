@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store::{Change, Expect, Put, Revision, Store};
+use store::{Change, ExpectedKeyState, Put, Revision, Store};
 
 use crate::Harness;
 use crate::shorthand::{create, delete, events, key, text, things, value};
@@ -11,16 +11,22 @@ use crate::shorthand::{create, delete, events, key, text, things, value};
 /// late.
 const EXPIRY_DELAY_MAX: Duration = Duration::from_secs(10);
 
-fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
+fn with_ttl(name: &str, seconds: u64, expect: ExpectedKeyState) -> Put {
     let ttl = Some(Duration::from_secs(seconds));
-    Put { key: key(name), value: value("1"), expect, ttl, key_group_revision: None }
+    Put {
+        key: key(name),
+        value: value("1"),
+        expected_state: expect,
+        ttl,
+        key_group_revision_action: None,
+    }
 }
 
 /// Expiry is an ordinary delete: it has a revision and an event with the last version, and it does not come
 /// too early.
 pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
     let store = harness.fresh().await;
-    let made = store.put(with_ttl("short", 5, Expect::Absent)).await.unwrap();
+    let made = store.put(with_ttl("short", 5, ExpectedKeyState::Absent)).await.unwrap();
     let kept = create(&store, "kept", "1").await;
     let mut watch = store.watch(things(), kept).await.unwrap();
     harness.pass(&store, Duration::from_secs(3)).await;
@@ -39,11 +45,11 @@ pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
 pub async fn renewing_a_key_restarts_its_ttl(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let mut expect = Expect::Absent;
+    let mut expect = ExpectedKeyState::Absent;
     let mut last = start;
     for _ in 0..5 {
         last = store.put(with_ttl("a", 3, expect)).await.unwrap();
-        expect = Expect::At(last);
+        expect = ExpectedKeyState::At(last);
         harness.pass(&store, Duration::from_secs(2)).await;
     }
     assert_eq!(last.as_u64(), start.as_u64() + 5, "the key was there all the time");
@@ -55,9 +61,9 @@ pub async fn renewing_a_key_restarts_its_ttl(harness: &impl Harness) {
 /// The time to live belongs to a version, not to the key.
 pub async fn a_write_without_ttl_removes_the_ttl(harness: &impl Harness) {
     let store = harness.fresh().await;
-    let made = store.put(with_ttl("a", 2, Expect::Absent)).await.unwrap();
+    let made = store.put(with_ttl("a", 2, ExpectedKeyState::Absent)).await.unwrap();
     let updated = crate::shorthand::update(&store, "a", "2", made).await;
-    let other = store.put(with_ttl("b", 2, Expect::Absent)).await.unwrap();
+    let other = store.put(with_ttl("b", 2, ExpectedKeyState::Absent)).await.unwrap();
     delete(&store, "b", other).await;
     create(&store, "b", "2").await;
     harness.pass(&store, Duration::from_secs(2) + EXPIRY_DELAY_MAX).await;

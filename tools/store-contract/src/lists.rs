@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 
-use store::{At, Expect, Key, ListRequest, Prefix, Put, ReadError, Store};
+use store::{At, ExpectedKeyState, Key, ListRequest, Prefix, Put, ReadError, Store};
 
 use crate::Harness;
 use crate::shorthand::{create, delete, key, list, list_all, pairs, things, update, value, want};
@@ -17,8 +17,17 @@ pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harnes
     }
     for beside in ["/registry/thing", "/registry/things", "/registry/things-2/a", "/registry/t/a"] {
         let key = Key::new(beside).unwrap();
-        let (value, expect) = (value("x"), Expect::Absent);
-        store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await.unwrap();
+        let (value, expect) = (value("x"), ExpectedKeyState::Absent);
+        store
+            .put(Put {
+                key,
+                value,
+                expected_state: expect,
+                ttl: None,
+                key_group_revision_action: None,
+            })
+            .await
+            .unwrap();
     }
     let page = list_all(&store, At::Newest).await;
     let names: Vec<String> = pairs(&page).into_iter().map(|(name, _)| name).collect();

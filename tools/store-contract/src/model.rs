@@ -8,9 +8,9 @@ use bytes::Bytes;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
-    AdditionalWrite, At, Change, Condition, Delete, Entry, Event, Expect, GetResult, Item, Key,
-    KeyGroupRevisionAction, ListPage, ListRequest, Put, ReadError, Revision, Store, Transaction,
-    WriteError,
+    AdditionalWrite, At, Change, Delete, Entry, Event, ExpectedKeyState, GetResult, Item, Key,
+    KeyCondition, KeyGroupRevisionAction, ListPage, ListRequest, Put, ReadError, Revision, Store,
+    Transaction, WriteError,
 };
 
 use crate::shorthand::{history, key, things, value};
@@ -179,11 +179,13 @@ impl Model {
         self.states.last().expect("there is always a state")
     }
 
-    fn expect(&self, key: &Key, expected: ExpectedVersion) -> Expect {
+    fn expect(&self, key: &Key, expected: ExpectedVersion) -> ExpectedKeyState {
         match (expected, self.newest().get(key)) {
-            (ExpectedVersion::Current, Some(entry)) => Expect::At(entry.mod_rev),
-            (ExpectedVersion::Current, None) | (ExpectedVersion::Absent, _) => Expect::Absent,
-            (ExpectedVersion::Stale, _) => Expect::At(self.start),
+            (ExpectedVersion::Current, Some(entry)) => ExpectedKeyState::At(entry.mod_rev),
+            (ExpectedVersion::Current, None) | (ExpectedVersion::Absent, _) => {
+                ExpectedKeyState::Absent
+            }
+            (ExpectedVersion::Stale, _) => ExpectedKeyState::At(self.start),
         }
     }
 
@@ -240,10 +242,10 @@ impl Model {
         let content = transaction.new_content().map(|content| &content.value);
         let current = self.newest().get(key).cloned();
         let is_nothing = current.is_none() && content.is_none();
-        if is_nothing || !fits(current.as_ref(), transaction.expect()) {
+        if is_nothing || !fits(current.as_ref(), transaction.expected_state()) {
             return Err(WriteError::Conflict { current });
         }
-        for Condition { key, expect } in transaction.conditions() {
+        for KeyCondition { key, expected_state: expect } in transaction.conditions() {
             let current = self.newest().get(key).cloned();
             if !fits(current.as_ref(), *expect) {
                 return Err(WriteError::ConditionFailed { key: key.clone(), current });
@@ -311,11 +313,11 @@ impl Model {
     }
 }
 
-fn fits(current: Option<&Entry>, expect: Expect) -> bool {
+fn fits(current: Option<&Entry>, expect: ExpectedKeyState) -> bool {
     match (current, expect) {
-        (None, Expect::Absent) => true,
-        (Some(entry), Expect::At(revision)) => entry.mod_rev == revision,
-        (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
+        (None, ExpectedKeyState::Absent) => true,
+        (Some(entry), ExpectedKeyState::At(revision)) => entry.mod_rev == revision,
+        (None, ExpectedKeyState::At(_)) | (Some(_), ExpectedKeyState::Absent) => false,
     }
 }
 
@@ -326,7 +328,7 @@ fn name(n: u8) -> Key {
 async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let floor = store.compact_floor().await.unwrap();
+    let floor = store.compaction_floor().await.unwrap();
     let states = vec![BTreeMap::new()];
     let mut model = Model { start, floor, states, log: Vec::new() };
     for (idx, step) in steps.iter().enumerate() {
@@ -352,9 +354,9 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
             let put = Put {
                 key,
                 value: value(&text),
-                expect,
+                expected_state: expect,
                 ttl: None,
-                key_group_revision: shared_revision,
+                key_group_revision_action: shared_revision,
             };
             let transaction = model.with_additional(put.into(), additional);
             let want = model.write(&transaction);
@@ -365,7 +367,8 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
             let (expect, shared_revision) =
                 (model.expect(&key, expected), model.shared_revision(shared_revision));
             let transaction = model.with_additional(
-                Delete { key, expect, key_group_revision: shared_revision }.into(),
+                Delete { key, expected_state: expect, key_group_revision_action: shared_revision }
+                    .into(),
                 additional,
             );
             let want = model.write(&transaction);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Change, Delete, Entry, Expect, Key, KeyGroupRevisionAction, Prefix, Put, Revision, Store,
-    WriteError,
+    At, Change, Delete, Entry, ExpectedKeyState, Key, KeyGroupRevisionAction, Prefix, Put,
+    Revision, Store, WriteError,
 };
 
 use crate::Harness;
@@ -17,27 +17,31 @@ fn shared_revision_key() -> Key {
     Key::new("/registry/shared/things").unwrap()
 }
 
-fn bump(expect: Option<Expect>) -> Option<KeyGroupRevisionAction> {
+fn bump(expect: Option<ExpectedKeyState>) -> Option<KeyGroupRevisionAction> {
     Some(KeyGroupRevisionAction::Bump { key: shared_revision_key(), expect })
 }
 
 fn put(
     name: &str,
     text: &str,
-    expect: Expect,
+    expect: ExpectedKeyState,
     shared_revision: Option<KeyGroupRevisionAction>,
 ) -> Put {
     Put {
         key: key(name),
         value: value(text),
-        expect,
+        expected_state: expect,
         ttl: None,
-        key_group_revision: shared_revision,
+        key_group_revision_action: shared_revision,
     }
 }
 
 fn delete(name: &str, at: Revision, shared_revision: Option<KeyGroupRevisionAction>) -> Delete {
-    Delete { key: key(name), expect: Expect::At(at), key_group_revision: shared_revision }
+    Delete {
+        key: key(name),
+        expected_state: ExpectedKeyState::At(at),
+        key_group_revision_action: shared_revision,
+    }
 }
 
 fn shared_revision_conflict(current: Option<Entry>) -> WriteError {
@@ -53,13 +57,13 @@ pub async fn only_writes_that_name_a_shared_revision_bump_it(harness: &impl Harn
     let store = harness.fresh().await;
     let start = create(&store, "other", "1").await;
     assert_eq!(shared_revision_entry(&store, At::Newest).await, None);
-    let made = store.put(put("a", "1", Expect::Absent, bump(None))).await.unwrap();
+    let made = store.put(put("a", "1", ExpectedKeyState::Absent, bump(None))).await.unwrap();
     assert_eq!(made, start.next(), "one revision for both");
     let first = Entry { value: value(""), mod_rev: made, create_rev: made };
     assert_eq!(shared_revision_entry(&store, At::Newest).await, Some(first.clone()));
     let other = update(&store, "other", "2", start).await;
     assert_eq!(shared_revision_entry(&store, At::Newest).await, Some(first.clone()));
-    let updated = store.put(put("a", "2", Expect::At(made), bump(None))).await.unwrap();
+    let updated = store.put(put("a", "2", ExpectedKeyState::At(made), bump(None))).await.unwrap();
     assert_eq!(updated, other.next());
     let second = Entry { mod_rev: updated, ..first.clone() };
     assert_eq!(shared_revision_entry(&store, At::Newest).await, Some(second.clone()));
@@ -83,20 +87,21 @@ pub async fn only_writes_that_name_a_shared_revision_bump_it(harness: &impl Harn
 pub async fn a_changed_shared_revision_refuses_writes(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let expecting = |at: Revision| bump(Some(Expect::At(at)));
-    let unmoved = store.put(put("a", "1", Expect::Absent, expecting(start))).await;
+    let expecting = |at: Revision| bump(Some(ExpectedKeyState::At(at)));
+    let unmoved = store.put(put("a", "1", ExpectedKeyState::Absent, expecting(start))).await;
     assert_eq!(unmoved, Err(shared_revision_conflict(None)));
-    let absent = bump(Some(Expect::Absent));
-    let made = store.put(put("a", "1", Expect::Absent, absent.clone())).await.unwrap();
-    let moved = store.put(put("a", "2", Expect::At(made), expecting(made))).await.unwrap();
+    let absent = bump(Some(ExpectedKeyState::Absent));
+    let made = store.put(put("a", "1", ExpectedKeyState::Absent, absent.clone())).await.unwrap();
+    let moved =
+        store.put(put("a", "2", ExpectedKeyState::At(made), expecting(made))).await.unwrap();
 
     let current = Some(Entry { value: value(""), mod_rev: moved, create_rev: made });
     let refused = Err(shared_revision_conflict(current.clone()));
     let wrong = [Revision::ZERO, made, moved.next(), Revision::new(u64::MAX)];
     for shared_revision in wrong.map(expecting).into_iter().chain([absent]) {
-        let create = put("b", "1", Expect::Absent, shared_revision.clone());
+        let create = put("b", "1", ExpectedKeyState::Absent, shared_revision.clone());
         assert_eq!(store.put(create).await, refused, "{shared_revision:?}");
-        let update = put("a", "3", Expect::At(moved), shared_revision.clone());
+        let update = put("a", "3", ExpectedKeyState::At(moved), shared_revision.clone());
         assert_eq!(store.put(update).await, refused, "{shared_revision:?}");
         assert_eq!(
             store.delete(delete("a", moved, shared_revision.clone())).await,
@@ -116,22 +121,28 @@ pub async fn requiring_a_shared_revision_does_not_bump_it(harness: &impl Harness
     let start = store.current_rev().await.unwrap();
     let kept =
         |expect| Some(KeyGroupRevisionAction::Unchanged { key: shared_revision_key(), expect });
-    let made = store.put(put("a", "1", Expect::Absent, kept(Expect::Absent))).await.unwrap();
+    let made = store
+        .put(put("a", "1", ExpectedKeyState::Absent, kept(ExpectedKeyState::Absent)))
+        .await
+        .unwrap();
     assert_eq!(made, start.next());
     assert_eq!(shared_revision_entry(&store, At::Newest).await, None);
-    let moved = store.put(put("b", "1", Expect::Absent, bump(None))).await.unwrap();
+    let moved = store.put(put("b", "1", ExpectedKeyState::Absent, bump(None))).await.unwrap();
     let current = Some(Entry { value: value(""), mod_rev: moved, create_rev: moved });
     let refused = Err(shared_revision_conflict(current.clone()));
-    for expect in [Expect::Absent, Expect::At(made), Expect::At(moved.next())] {
-        let create = put("c", "1", Expect::Absent, kept(expect));
+    for expect in
+        [ExpectedKeyState::Absent, ExpectedKeyState::At(made), ExpectedKeyState::At(moved.next())]
+    {
+        let create = put("c", "1", ExpectedKeyState::Absent, kept(expect));
         assert_eq!(store.put(create).await, refused, "{expect:?}");
-        let update = put("a", "2", Expect::At(made), kept(expect));
+        let update = put("a", "2", ExpectedKeyState::At(made), kept(expect));
         assert_eq!(store.put(update).await, refused, "{expect:?}");
         assert_eq!(store.delete(delete("a", made, kept(expect))).await, refused, "{expect:?}");
     }
     assert_eq!(store.current_rev().await, Ok(moved));
-    let right = kept(Expect::At(moved));
-    let updated = store.put(put("a", "2", Expect::At(made), right.clone())).await.unwrap();
+    let right = kept(ExpectedKeyState::At(moved));
+    let updated =
+        store.put(put("a", "2", ExpectedKeyState::At(made), right.clone())).await.unwrap();
     assert_eq!(shared_revision_entry(&store, At::Newest).await, current);
     let gone = store.delete(delete("a", updated, right)).await.unwrap();
     assert_eq!(shared_revision_entry(&store, At::Newest).await, current);
@@ -144,24 +155,27 @@ pub async fn requiring_a_shared_revision_does_not_bump_it(harness: &impl Harness
 /// it lost.
 pub async fn a_key_conflict_is_reported_before_a_changed_shared_revision(harness: &impl Harness) {
     let store = harness.fresh().await;
-    let made = store.put(put("a", "1", Expect::Absent, bump(None))).await.unwrap();
+    let made = store.put(put("a", "1", ExpectedKeyState::Absent, bump(None))).await.unwrap();
     let current = Some(Entry { value: value("1"), mod_rev: made, create_rev: made });
     let conflict = Err(WriteError::Conflict { current });
-    for shared_revision in
-        [None, bump(None), bump(Some(Expect::Absent)), bump(Some(Expect::At(made)))]
-    {
-        let again = put("a", "2", Expect::Absent, shared_revision.clone());
+    for shared_revision in [
+        None,
+        bump(None),
+        bump(Some(ExpectedKeyState::Absent)),
+        bump(Some(ExpectedKeyState::At(made))),
+    ] {
+        let again = put("a", "2", ExpectedKeyState::Absent, shared_revision.clone());
         assert_eq!(store.put(again).await, conflict, "{shared_revision:?}");
         let never = Delete {
             key: key("a"),
-            expect: Expect::Absent,
-            key_group_revision: shared_revision.clone(),
+            expected_state: ExpectedKeyState::Absent,
+            key_group_revision_action: shared_revision.clone(),
         };
         assert_eq!(store.delete(never).await, conflict, "{shared_revision:?}");
         let nothing = Delete {
             key: key("b"),
-            expect: Expect::Absent,
-            key_group_revision: shared_revision.clone(),
+            expected_state: ExpectedKeyState::Absent,
+            key_group_revision_action: shared_revision.clone(),
         };
         let absent = Err(WriteError::Conflict { current: None });
         assert_eq!(store.delete(nothing).await, absent, "{shared_revision:?}");
@@ -178,13 +192,13 @@ pub async fn a_write_may_bump_its_own_key(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let own = |expect| Some(KeyGroupRevisionAction::Bump { key: key("a"), expect });
-    let made = store.put(put("a", "1", Expect::Absent, own(None))).await.unwrap();
+    let made = store.put(put("a", "1", ExpectedKeyState::Absent, own(None))).await.unwrap();
     let entry = Entry { value: value("1"), mod_rev: made, create_rev: made };
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, Some(entry.clone()));
-    let mistaken = put("a", "2", Expect::At(made), own(Some(Expect::Absent)));
+    let mistaken = put("a", "2", ExpectedKeyState::At(made), own(Some(ExpectedKeyState::Absent)));
     let moved = Err(WriteError::ConditionFailed { key: key("a"), current: Some(entry) });
     assert_eq!(store.put(mistaken).await, moved);
-    let right = put("a", "2", Expect::At(made), own(Some(Expect::At(made))));
+    let right = put("a", "2", ExpectedKeyState::At(made), own(Some(ExpectedKeyState::At(made))));
     let updated = store.put(right).await.unwrap();
     let gone = store.delete(delete("a", updated, own(None))).await.unwrap();
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
@@ -201,7 +215,7 @@ pub async fn a_bump_and_its_write_are_one_batch(harness: &impl Harness) {
     let all = Prefix::new("/registry/").unwrap();
     let shared_revisions = Prefix::new("/registry/shared/").unwrap();
     let mut watch = store.watch(all.clone(), start).await.unwrap();
-    let made = store.put(put("a", "1", Expect::Absent, bump(None))).await.unwrap();
+    let made = store.put(put("a", "1", ExpectedKeyState::Absent, bump(None))).await.unwrap();
     // The watch yields as soon as there is an event, so the first batch is this write.
     let batch = next(&mut *watch).await.unwrap();
     let first = Entry { value: value(""), mod_rev: made, create_rev: made };
@@ -237,7 +251,7 @@ pub async fn a_bump_wakes_watches_of_the_shared_revision(harness: &impl Harness)
     let mut watch = store.watch(shared_revisions, last).await.unwrap();
     let rounds = async {
         for n in 0..N_WRITES {
-            let write = put(&n.to_string(), "1", Expect::Absent, bump(None));
+            let write = put(&n.to_string(), "1", ExpectedKeyState::Absent, bump(None));
             let (made, delivered) = tokio::join!(store.put(write), watch.next());
             last = made.unwrap();
             let delivered = delivered.unwrap().events;
@@ -260,7 +274,7 @@ pub async fn batches_never_split_a_write_and_its_bump(harness: &impl Harness) {
         writers.push(tokio::spawn(async move {
             for n in 0..N_WRITES / 10 {
                 let name = format!("{writer}-{n}");
-                store.put(put(&name, "1", Expect::Absent, bump(None))).await.unwrap();
+                store.put(put(&name, "1", ExpectedKeyState::Absent, bump(None))).await.unwrap();
             }
         }));
     }
@@ -318,11 +332,12 @@ pub async fn writes_that_expect_a_shared_revision_are_serial(harness: &impl Harn
 /// Writes a key whose value is the number of keys, and returns how often another writer was faster.
 async fn number_next(store: &dyn Store, name: &str) -> usize {
     for n_moved in 0.. {
-        let expect =
-            shared_revision_entry(store, At::Newest).await.map(|entry| Expect::At(entry.mod_rev));
+        let expect = shared_revision_entry(store, At::Newest)
+            .await
+            .map(|entry| ExpectedKeyState::At(entry.mod_rev));
         let n_keys = list_all(store, At::Newest).await.items.len().to_string();
-        let shared_revision = bump(Some(expect.unwrap_or(Expect::Absent)));
-        match store.put(put(name, &n_keys, Expect::Absent, shared_revision)).await {
+        let shared_revision = bump(Some(expect.unwrap_or(ExpectedKeyState::Absent)));
+        match store.put(put(name, &n_keys, ExpectedKeyState::Absent, shared_revision)).await {
             Ok(_) => return n_moved,
             Err(WriteError::ConditionFailed { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -337,9 +352,13 @@ pub async fn a_shared_revision_has_no_ttl_and_ignores_expiry(harness: &impl Harn
     let store = harness.fresh().await;
     let ttl = Some(Duration::from_secs(2));
     // The key of the shared revision first has a time to live.
-    let short = Put { key: shared_revision_key(), ttl, ..put("a", "1", Expect::Absent, None) };
+    let short =
+        Put { key: shared_revision_key(), ttl, ..put("a", "1", ExpectedKeyState::Absent, None) };
     store.put(short).await.unwrap();
-    let made = store.put(Put { ttl, ..put("a", "1", Expect::Absent, bump(None)) }).await.unwrap();
+    let made = store
+        .put(Put { ttl, ..put("a", "1", ExpectedKeyState::Absent, bump(None)) })
+        .await
+        .unwrap();
     harness.pass(&store, Duration::from_secs(12)).await;
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
     assert_eq!(

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Delete, Event, Expect, GetResult, Key, ListPage, ListRequest, Prefix, Put, ReadError,
-    Revision, Store, Watch, WatchBatch, WatchError, WriteError,
+    At, Delete, Event, ExpectedKeyState, GetResult, Key, ListPage, ListRequest, Prefix, Put,
+    ReadError, Revision, Store, Watch, WatchBatch, WatchError, WriteError,
 };
 
 /// A wait that takes longer counts as a hang. Only a failing check takes so long.
@@ -31,37 +31,39 @@ pub(crate) async fn put(
     store: &dyn Store,
     name: &str,
     text: &str,
-    expect: Expect,
+    expect: ExpectedKeyState,
 ) -> Result<Revision, WriteError> {
     store
         .put(Put {
             key: key(name),
             value: value(text),
-            expect,
+            expected_state: expect,
             ttl: None,
-            key_group_revision: None,
+            key_group_revision_action: None,
         })
         .await
 }
 
 pub(crate) async fn create(store: &dyn Store, name: &str, text: &str) -> Revision {
-    put(store, name, text, Expect::Absent).await.unwrap()
+    put(store, name, text, ExpectedKeyState::Absent).await.unwrap()
 }
 
 pub(crate) async fn update(store: &dyn Store, name: &str, text: &str, at: Revision) -> Revision {
-    put(store, name, text, Expect::At(at)).await.unwrap()
+    put(store, name, text, ExpectedKeyState::At(at)).await.unwrap()
 }
 
 pub(crate) async fn delete(store: &dyn Store, name: &str, at: Revision) -> Revision {
-    try_delete(store, name, Expect::At(at)).await.unwrap()
+    try_delete(store, name, ExpectedKeyState::At(at)).await.unwrap()
 }
 
 pub(crate) async fn try_delete(
     store: &dyn Store,
     name: &str,
-    expect: Expect,
+    expect: ExpectedKeyState,
 ) -> Result<Revision, WriteError> {
-    store.delete(Delete { key: key(name), expect, key_group_revision: None }).await
+    store
+        .delete(Delete { key: key(name), expected_state: expect, key_group_revision_action: None })
+        .await
 }
 
 pub(crate) async fn get(store: &dyn Store, name: &str, at: At) -> Result<GetResult, ReadError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use store::{
-    At, Change, Delete, Entry, Expect, Key, Prefix, Put, Revision, Store, Transaction,
+    At, Change, Delete, Entry, ExpectedKeyState, Key, Prefix, Put, Revision, Store, Transaction,
     VALUE_BYTES_MAX, WriteError,
 };
 
@@ -15,12 +15,24 @@ fn reservation(name: &str) -> Key {
     Key::new(&format!("/registry/reservations/{name}")).unwrap()
 }
 
-fn put(name: &str, text: &str, expect: Expect) -> Transaction {
-    Put { key: key(name), value: value(text), expect, ttl: None, key_group_revision: None }.into()
+fn put(name: &str, text: &str, expect: ExpectedKeyState) -> Transaction {
+    Put {
+        key: key(name),
+        value: value(text),
+        expected_state: expect,
+        ttl: None,
+        key_group_revision_action: None,
+    }
+    .into()
 }
 
 fn removal(name: &str, at: Revision) -> Transaction {
-    Delete { key: key(name), expect: Expect::At(at), key_group_revision: None }.into()
+    Delete {
+        key: key(name),
+        expected_state: ExpectedKeyState::At(at),
+        key_group_revision_action: None,
+    }
+    .into()
 }
 
 async fn reserved(store: &dyn Store, name: &str, at: At) -> Option<Entry> {
@@ -31,15 +43,15 @@ async fn reserved(store: &dyn Store, name: &str, at: At) -> Option<Entry> {
 pub async fn a_transaction_is_one_revision_in_order(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = create(&store, "owner", "1").await;
-    let first = put("a", "1", Expect::Absent)
-        .add_condition(key("owner"), Expect::At(start))
-        .add_put(reservation("x"), value("x"), Some(Expect::Absent))
-        .add_put(reservation("y"), value("y"), Some(Expect::Absent));
+    let first = put("a", "1", ExpectedKeyState::Absent)
+        .add_condition(key("owner"), ExpectedKeyState::At(start))
+        .add_put(reservation("x"), value("x"), Some(ExpectedKeyState::Absent))
+        .add_put(reservation("y"), value("y"), Some(ExpectedKeyState::Absent));
     let made = store.write(first).await.unwrap();
     assert_eq!(made, start.next(), "one revision for all");
-    let second = put("a", "2", Expect::At(made))
+    let second = put("a", "2", ExpectedKeyState::At(made))
         .add_delete(reservation("x"), made)
-        .add_put(reservation("y"), value("Y"), Some(Expect::At(made)))
+        .add_put(reservation("y"), value("Y"), Some(ExpectedKeyState::At(made)))
         .add_put(reservation("z"), value("z"), None);
     let updated = store.write(second).await.unwrap();
     assert_eq!(updated, made.next());
@@ -96,17 +108,20 @@ pub async fn a_failed_condition_is_reported_and_nothing_is_written(harness: &imp
     let failed = |name: &str, current| {
         Err::<Revision, _>(WriteError::ConditionFailed { key: key(name), current })
     };
-    let with = |one: Expect, other: Expect| {
-        put("a", "1", Expect::Absent)
+    let with = |one: ExpectedKeyState, other: ExpectedKeyState| {
+        put("a", "1", ExpectedKeyState::Absent)
             .add_condition(key("first"), one)
             .add_condition(key("second"), other)
-            .add_put(reservation("x"), value("x"), Some(Expect::Absent))
+            .add_put(reservation("x"), value("x"), Some(ExpectedKeyState::Absent))
     };
-    let (right, also_right) = (Expect::At(first), Expect::At(second));
+    let (right, also_right) = (ExpectedKeyState::At(first), ExpectedKeyState::At(second));
     for (transaction, want) in [
-        (with(Expect::Absent, also_right), failed("first", current(first))),
-        (with(Expect::At(second), Expect::Absent), failed("first", current(first))),
-        (with(right, Expect::At(first)), failed("second", current(second))),
+        (with(ExpectedKeyState::Absent, also_right), failed("first", current(first))),
+        (
+            with(ExpectedKeyState::At(second), ExpectedKeyState::Absent),
+            failed("first", current(first)),
+        ),
+        (with(right, ExpectedKeyState::At(first)), failed("second", current(second))),
         (with(right, also_right).add_condition(key("none"), right), failed("none", None)),
         (
             with(right, also_right).add_delete(key("second"), first),
@@ -118,7 +133,8 @@ pub async fn a_failed_condition_is_reported_and_nothing_is_written(harness: &imp
         assert_eq!(store.write(transaction.clone()).await, want, "{transaction:?}");
     }
     // The key of the write is checked before all conditions.
-    let conflict = put("first", "2", Expect::Absent).add_condition(key("second"), Expect::Absent);
+    let conflict = put("first", "2", ExpectedKeyState::Absent)
+        .add_condition(key("second"), ExpectedKeyState::Absent);
     let want = Err(WriteError::Conflict { current: current(first) });
     assert_eq!(store.write(conflict).await, want);
     assert_eq!(store.current_rev().await, Ok(second));
@@ -128,13 +144,16 @@ pub async fn a_failed_condition_is_reported_and_nothing_is_written(harness: &imp
     assert_eq!(made, second.next());
     // A deleted key is absent like one that never existed, and a key that was created again is another one.
     delete(&store, "first", first).await;
-    let create_again = put("b", "1", Expect::Absent);
+    let create_again = put("b", "1", ExpectedKeyState::Absent);
     let absent = create_again.clone().add_condition(key("first"), right);
     assert_eq!(store.write(absent).await, failed("first", None));
     let again = create(&store, "first", "1").await;
     let other = create_again.clone().add_condition(key("first"), right);
     assert_eq!(store.write(other).await, failed("first", current(again)));
-    store.write(create_again.add_condition(key("first"), Expect::At(again))).await.unwrap();
+    store
+        .write(create_again.add_condition(key("first"), ExpectedKeyState::At(again)))
+        .await
+        .unwrap();
 }
 
 /// If an additional write conflicts, the whole transaction fails.
@@ -142,7 +161,11 @@ pub async fn additional_writes_are_atomic_with_their_write(harness: &impl Harnes
     let store = harness.fresh().await;
     let holding = |name: &str| {
         let holder = value(name);
-        put(name, "1", Expect::Absent).add_put(reservation("x"), holder, Some(Expect::Absent))
+        put(name, "1", ExpectedKeyState::Absent).add_put(
+            reservation("x"),
+            holder,
+            Some(ExpectedKeyState::Absent),
+        )
     };
     let made = store.write(holding("a")).await.unwrap();
     let current = Some(Entry { value: value("a"), mod_rev: made, create_rev: made });
@@ -171,10 +194,10 @@ pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
             let name = format!("w{writer}");
             let wanted = reservation(&(writer % N_RESERVATIONS).to_string());
             let holder = value(&name);
-            let write = put(&name, "1", Expect::Absent).add_put(
+            let write = put(&name, "1", ExpectedKeyState::Absent).add_put(
                 wanted.clone(),
                 holder,
-                Some(Expect::Absent),
+                Some(ExpectedKeyState::Absent),
             );
             match store.write(write).await {
                 Ok(_) => true,
@@ -202,7 +225,7 @@ pub async fn value_size_of_additional_writes_is_limited(harness: &impl Harness) 
     let start = store.current_rev().await.unwrap();
     let bytes = VALUE_BYTES_MAX + 1;
     let large = value(&"x".repeat(bytes));
-    let write = put("a", "1", Expect::Absent).add_put(reservation("x"), large, None);
+    let write = put("a", "1", ExpectedKeyState::Absent).add_put(reservation("x"), large, None);
     assert_eq!(store.write(write).await, Err(WriteError::ValueTooLarge { bytes }));
     assert_eq!(store.current_rev().await, Ok(start));
 }

@@ -1,7 +1,9 @@
 //! Checks of puts and deletes.
 
 use bytes::Bytes;
-use store::{At, Entry, Expect, Put, ReadError, Store, VALUE_BYTES_MAX, WatchError, WriteError};
+use store::{
+    At, Entry, ExpectedKeyState, Put, ReadError, Store, VALUE_BYTES_MAX, WatchError, WriteError,
+};
 
 use crate::Harness;
 use crate::shorthand::{
@@ -31,7 +33,7 @@ pub async fn creating_an_existing_key_fails(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = create(&store, "a", "1").await;
     let current = Some(Entry { value: value("1"), mod_rev: made, create_rev: made });
-    let again = put(&store, "a", "2", Expect::Absent).await;
+    let again = put(&store, "a", "2", ExpectedKeyState::Absent).await;
     assert_eq!(again, Err(WriteError::Conflict { current }));
     assert_eq!(text(&store, "a").await.as_deref(), Some("1"));
 }
@@ -39,13 +41,14 @@ pub async fn creating_an_existing_key_fails(harness: &impl Harness) {
 /// An update that expects another version fails with the current one.
 pub async fn updating_another_version_fails(harness: &impl Harness) {
     let store = harness.fresh().await;
-    let absent = put(&store, "a", "1", Expect::At(store.current_rev().await.unwrap())).await;
+    let absent =
+        put(&store, "a", "1", ExpectedKeyState::At(store.current_rev().await.unwrap())).await;
     assert_eq!(absent, Err(WriteError::Conflict { current: None }));
     let first = create(&store, "a", "1").await;
     let second = update(&store, "a", "2", first).await;
     let current = Some(Entry { value: value("2"), mod_rev: second, create_rev: first });
     for wrong in [first, second.next()] {
-        let stale = put(&store, "a", "3", Expect::At(wrong)).await;
+        let stale = put(&store, "a", "3", ExpectedKeyState::At(wrong)).await;
         assert_eq!(stale, Err(WriteError::Conflict { current: current.clone() }), "at {wrong}");
     }
     assert_eq!(text(&store, "a").await.as_deref(), Some("2"));
@@ -57,12 +60,12 @@ pub async fn deleting_another_version_fails(harness: &impl Harness) {
     let first = create(&store, "a", "1").await;
     let second = update(&store, "a", "2", first).await;
     let current = Some(Entry { value: value("2"), mod_rev: second, create_rev: first });
-    for wrong in [Expect::At(first), Expect::Absent] {
+    for wrong in [ExpectedKeyState::At(first), ExpectedKeyState::Absent] {
         let stale = try_delete(&store, "a", wrong).await;
         assert_eq!(stale, Err(WriteError::Conflict { current: current.clone() }), "{wrong:?}");
     }
     delete(&store, "a", second).await;
-    for gone in [Expect::At(second), Expect::Absent] {
+    for gone in [ExpectedKeyState::At(second), ExpectedKeyState::Absent] {
         let again = try_delete(&store, "a", gone).await;
         assert_eq!(again, Err(WriteError::Conflict { current: None }), "{gone:?}");
     }
@@ -74,13 +77,14 @@ pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
     let start = store.current_rev().await.unwrap();
     let made = create(&store, "a", "1").await;
     let big = Bytes::from(vec![b'x'; VALUE_BYTES_MAX + 1]);
-    put(&store, "a", "2", Expect::Absent).await.unwrap_err();
-    put(&store, "a", "2", Expect::At(made.next())).await.unwrap_err();
-    put(&store, "b", "2", Expect::At(made)).await.unwrap_err();
-    try_delete(&store, "b", Expect::At(made)).await.unwrap_err();
-    try_delete(&store, "a", Expect::At(start)).await.unwrap_err();
-    let (key, expect) = (key("c"), Expect::Absent);
-    let too_big = Put { key, value: big, expect, ttl: None, key_group_revision: None };
+    put(&store, "a", "2", ExpectedKeyState::Absent).await.unwrap_err();
+    put(&store, "a", "2", ExpectedKeyState::At(made.next())).await.unwrap_err();
+    put(&store, "b", "2", ExpectedKeyState::At(made)).await.unwrap_err();
+    try_delete(&store, "b", ExpectedKeyState::At(made)).await.unwrap_err();
+    try_delete(&store, "a", ExpectedKeyState::At(start)).await.unwrap_err();
+    let (key, expect) = (key("c"), ExpectedKeyState::Absent);
+    let too_big =
+        Put { key, value: big, expected_state: expect, ttl: None, key_group_revision_action: None };
     store.put(too_big).await.unwrap_err();
     assert_eq!(store.current_rev().await, Ok(made));
     assert_eq!(create(&store, "b", "1").await, made.next());
@@ -104,9 +108,9 @@ pub async fn value_size_is_limited(harness: &impl Harness) {
     let of_size = |bytes: usize| Put {
         key: key(&bytes.to_string()),
         value: (0..bytes).map(|at| (at % 251) as u8).collect(),
-        expect: Expect::Absent,
+        expected_state: ExpectedKeyState::Absent,
         ttl: None,
-        key_group_revision: None,
+        key_group_revision_action: None,
     };
     for bytes in [0, 1, VALUE_BYTES_MAX] {
         let put = of_size(bytes);
@@ -126,7 +130,7 @@ pub async fn a_closed_store_fails_every_operation(harness: &impl Harness) {
     store.close().await;
     store.close().await;
     assert!(store.check_health().await.is_err());
-    let write = put(&store, "b", "1", Expect::Absent).await;
+    let write = put(&store, "b", "1", ExpectedKeyState::Absent).await;
     assert!(matches!(write, Err(WriteError::Unavailable(_))), "{write:?}");
     let read = get(&store, "a", At::Newest).await;
     assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");

@@ -1,7 +1,7 @@
 //! The fast path and the general path give the same answers.
 
 use access_reviews::{
-    PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
+    PlainSubjectAccessReview, PreparedReview, ReviewKind, ReviewRequest, prepare_review,
 };
 use authz::{Decision, EvaluationErrors};
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ fn answer_by_general_path(body: &Value, decision: &Decision) -> Option<(Value, S
 }
 
 fn answer_by_fast_path(body: &str, decision: &Decision) -> Option<(Value, String)> {
-    let review = SubjectAccessReview::parse(body.as_bytes())?;
+    let review = PlainSubjectAccessReview::parse(body.as_bytes())?;
     let mut answer = Vec::new();
     review.write_response(decision, &mut answer);
     assert_eq!(answer.last(), Some(&b'\n'));
@@ -216,12 +216,12 @@ proptest! {
         ][at];
         let text = body.to_string().replacen(from, to, 1);
         prop_assert!(text.len() > body.to_string().len());
-        prop_assert!(SubjectAccessReview::parse(text.as_bytes()).is_none(), "{}", text);
+        prop_assert!(PlainSubjectAccessReview::parse(text.as_bytes()).is_none(), "{}", text);
     }
 
     #[test]
     fn no_body_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = SubjectAccessReview::parse(&bytes);
+        let _ = PlainSubjectAccessReview::parse(&bytes);
     }
 
     #[test]
@@ -248,7 +248,7 @@ fn other_kinds_and_versions_take_the_general_path() {
         .to_string()
     };
     let is_quick =
-        |kind, version| SubjectAccessReview::parse(body(kind, version).as_bytes()).is_some();
+        |kind, version| PlainSubjectAccessReview::parse(body(kind, version).as_bytes()).is_some();
     assert!(is_quick("SubjectAccessReview", "authorization.k8s.io/v1"));
     assert!(!is_quick("SubjectAccessReview", "authorization.k8s.io/v1beta1"));
     assert!(!is_quick("LocalSubjectAccessReview", "authorization.k8s.io/v1"));

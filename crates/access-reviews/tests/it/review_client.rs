@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use access_reviews::{
     AnswerError, ReviewError, ReviewKind, ReviewRequest, answer_review, prepare_review,
 };
-use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder, User};
+use authz::{Attributes, Authorizer, Decision, DecisionFuture, TraceRecorder, User};
 use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::Snapshot;
 use document::Source;
@@ -99,7 +99,7 @@ pub(crate) fn chain(members: Vec<ChainMember>) -> Chain {
 pub(crate) struct FixedAuthorizer(pub(crate) Decision);
 
 impl Authorizer for FixedAuthorizer {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: TraceRecorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(self.0.clone()))
     }
 }
@@ -110,16 +110,22 @@ pub(crate) fn fixed(name: &str, decision: Decision) -> ChainMember {
 
 pub(crate) fn abac(lines: &str) -> ChainMember {
     let source = Source { name: "policy", file_bytes: lines.as_bytes() };
-    let loaded =
-        manifests::abac::load_policies(&source, &manifests::abac::PolicyLoadOptions::default())
-            .unwrap();
-    ChainMember::Abac(Arc::new(loaded.policy_snapshot))
+    let loaded = manifests::abac::load_abac_policies(
+        &source,
+        &manifests::abac::AbacPolicyLoadOptions::default(),
+    )
+    .unwrap();
+    ChainMember::Abac(Arc::new(loaded.abac_policy_snapshot))
 }
 
 pub(crate) fn rbac(objects: &[Value]) -> ChainMember {
     let mut snapshot = Snapshot::default();
     for object in objects {
-        match manifests::rbac::decode_object(object).unwrap().into_object_unvalidated().unwrap() {
+        match manifests::rbac::decode_unvalidated_rbac_object(object)
+            .unwrap()
+            .into_object_unvalidated()
+            .unwrap()
+        {
             manifests::rbac::RbacObject::Role(role) => snapshot.put_role(role),
             manifests::rbac::RbacObject::Binding(binding) => snapshot.put_binding(binding),
         }

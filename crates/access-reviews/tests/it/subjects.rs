@@ -1,8 +1,8 @@
 //! ResourceAccessReview, LocalResourceAccessReview, and the form of the first proposal.
 
 use access_reviews::{
-    PreparedReview, ResolvedResource, ResourceResolutionError, ReviewKind, ReviewRequest,
-    SubjectsReview, prepare_review,
+    PreparedReview, ResolvedResource, ResourceAccessReview, ResourceResolutionError, ReviewKind,
+    ReviewRequest, prepare_review,
 };
 use authz::{Decision, EvaluationErrors, Namespace, User, Verb};
 use authz_chain::{Chain, ChainMember};
@@ -235,7 +235,7 @@ fn the_name_changes_the_answer() {
     }
 }
 
-fn prepared(kind: ReviewKind, body: &Value) -> SubjectsReview {
+fn prepared(kind: ReviewKind, body: &Value) -> ResourceAccessReview {
     let now = jiff::Timestamp::UNIX_EPOCH;
     let (version, namespace) = match kind {
         ReviewKind::LegacyResourceAccessReview => ("v1", "n"),

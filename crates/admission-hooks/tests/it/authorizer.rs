@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use admission::HookSelectionError;
 use admission_hooks::{HookOutcome, HookRefusal, SkipReason};
-use authz::{Attributes, Authorizer, Decision, DecisionFuture, EvaluationErrors, Recorder, User};
+use authz::{
+    Attributes, Authorizer, Decision, DecisionFuture, EvaluationErrors, TraceRecorder, User,
+};
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, hook, label, peer, says, with};
@@ -27,7 +29,7 @@ impl Authorizer for Clerk {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        _: Recorder<'a>,
+        _: TraceRecorder<'a>,
     ) -> DecisionFuture<'a> {
         let user = attributes.user.map_or("nobody", |user| user.name.as_str());
         let target = attributes.resource().map_or(attributes.path(), |resource| resource.name);

@@ -107,7 +107,7 @@ pub(crate) struct Seen {
 impl HookObserver for Seen {
     fn on_call(&self, report: &CallReport<'_>) {
         let rejection = report.rejection_cause.map(|cause| cause.metric_label());
-        self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
+        self.calls.lock().unwrap().push((report.webhook_name.to_owned(), report.code, rejection));
     }
 
     fn on_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
@@ -171,7 +171,7 @@ impl Scene {
         hooks: Vec<Value>,
     ) -> Self {
         let object = json!({ "metadata": { "name": name }, list: hooks });
-        let configuration = Configuration::compile(kind, object.as_object().unwrap());
+        let configuration = Configuration::compile_configuration(kind, object.as_object().unwrap());
         self.configurations.push(Arc::new(configuration));
         self.matched_hooks = OnceLock::new();
         self
@@ -218,12 +218,12 @@ impl Scene {
         HookRequest {
             attributes: self.attributes(),
             matched_hooks: self.match_hooks(snapshot),
-            connections,
+            hook_connections: connections,
             namespace: None,
             authorizer: self.authorizer.as_deref(),
             object_converter: &*self.kinds,
-            observer: &self.seen,
-            long_computation: None,
+            hook_observer: &self.seen,
+            long_computation_flag: None,
         }
     }
 
@@ -276,9 +276,9 @@ async fn both_phases(
     session: &mut HookSession,
     asking: &HookRequest<'_>,
 ) -> Result<Option<Tree>, HookRefusal> {
-    let mut object = session.mutate(asking, asking.attributes.object.cloned()).await?;
+    let mut object = session.call_mutating_hooks(asking, asking.attributes.object.cloned()).await?;
     if session.needs_another_round() {
-        object = session.mutate(asking, object).await?;
+        object = session.call_mutating_hooks(asking, object).await?;
     }
     let attributes = Attributes { object: object.as_ref(), ..asking.attributes };
     session.validate(&HookRequest { attributes, ..*asking }).await?;

@@ -2,10 +2,10 @@
 
 use admission::{ClientConfig, HookEndpoint};
 use admission_hooks::{HookTargetError, hook_target};
-use https_client::{CaBundleError, Destination, Scheme, ServiceName, Trust};
+use https_client::{CaBundleError, Destination, Scheme, ServerTrust, ServiceName};
 
 fn config(endpoint: HookEndpoint) -> ClientConfig {
-    ClientConfig { endpoint, path: "/x".to_owned(), ca_bundle: None }
+    ClientConfig { hook_endpoint: endpoint, path: "/x".to_owned(), ca_bundle: None }
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn webhooks_are_at_urls_or_behind_services() {
     let place =
         Destination::Url { scheme: Scheme::Https, host: "::1".to_owned(), port: Some(8443) };
     assert_eq!((target.destination, target.path.as_str()), (place, "/x"));
-    assert_eq!(target.trust, Trust::System);
+    assert_eq!(target.server_trust, ServerTrust::System);
     for (named, port) in [(None, 8443), (Some(443), 443)] {
         let (namespace, name) = ("n".to_owned(), "s".to_owned());
         let service = HookEndpoint::Service { namespace, name, port: named };
@@ -37,7 +37,10 @@ fn ca_bundles_replace_the_certificates_of_the_system() {
     let target = |pem: &[u8]| {
         hook_target(&ClientConfig { ca_bundle: Some(pem.to_owned()), ..config(url.clone()) }, 1)
     };
-    assert!(matches!(target(authority.pem().as_bytes()).unwrap().trust, Trust::CaBundle(_)));
+    assert!(matches!(
+        target(authority.pem().as_bytes()).unwrap().server_trust,
+        ServerTrust::CaBundle(_)
+    ));
     assert_eq!(target(b"").unwrap_err(), HookTargetError::CaBundle(CaBundleError::NotPem));
     assert_eq!(
         target(b"foo").unwrap_err().to_string(),

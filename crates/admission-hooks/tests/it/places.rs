@@ -238,7 +238,7 @@ async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
+    scene.session().call_mutating_hooks(&asking, scene.object.clone()).await.unwrap();
     let scene = scene.validating("b", vec![hook("c.x.y", &peer)]);
     let snapshot = scene.snapshot();
     let next = HookConnections::new(&snapshot, &scene.environment, &connections);
@@ -295,7 +295,7 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
+    scene.session().call_mutating_hooks(&asking, scene.object.clone()).await.unwrap();
     assert_eq!((peer.n_requests(), peer.n_accepted()), (PLACES_MAX + 1, PLACES_MAX + 1));
     until(|| peer.n_open() <= PLACES_MAX).await;
 
@@ -311,7 +311,7 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
     let snapshot = scene.snapshot();
     let shrunk = HookConnections::new(&snapshot, &environment, &connections);
     let asking = scene.asking(&snapshot, &shrunk);
-    scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
+    scene.session().call_mutating_hooks(&asking, scene.object.clone()).await.unwrap();
     assert_eq!(peer.n_accepted(), PLACES_MAX + 2);
 
     // Nobody can call the others any more, so that their connections are closed.
@@ -324,7 +324,7 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
 async fn hooks_are_told_who_we_are_to_them() {
     let (known, other) = (peer(says(allow())), peer(says(allow())));
     let token = Credentials::Token(Secret::new("hunter2"));
-    let access = ServiceCredentials { credentials: token, ..ServiceCredentials::ANONYMOUS };
+    let access = ServiceCredentials { header_credentials: token, ..ServiceCredentials::ANONYMOUS };
     let users = HashMap::from([(known.address().to_string(), access)]);
     let access = ServiceCredentialsTable {
         credentials_by_target_name: users,
@@ -333,7 +333,7 @@ async fn hooks_are_told_who_we_are_to_them() {
     let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
     let mut scene = Scene::new().validating("c", hooks);
     scene.environment =
-        Arc::new(HookEnvironment { credentials: access, ..HookEnvironment::default() });
+        Arc::new(HookEnvironment { service_credentials: access, ..HookEnvironment::default() });
     scene.allowed().await;
     let authorization =
         |peer: &Peer| peer.take_requests()[0].header("authorization").map(str::to_owned);
@@ -347,7 +347,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
     let identity = https_client::ClientCertificate {
-        certificate: https_client::PemLocation::File(certificate.clone()),
+        certificate_location: https_client::PemLocation::File(certificate.clone()),
         key: https_client::PemLocation::File(key.clone()),
     };
     let current =
@@ -359,7 +359,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let peer = peer(says(allow()));
     let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
     scene.environment =
-        Arc::new(HookEnvironment { credentials: access, ..HookEnvironment::default() });
+        Arc::new(HookEnvironment { service_credentials: access, ..HookEnvironment::default() });
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);

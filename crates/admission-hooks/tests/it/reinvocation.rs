@@ -26,7 +26,7 @@ async fn a_hook_is_not_called_again_for_its_own_change() {
         .hook_events
         .iter()
         .find(|event| event.hook_outcome == HookOutcome::Skipped(SkipReason::NotAgain));
-    assert_eq!(skipped.map(|event| (event.round, event.webhook.as_str())), Some((1, "b.x.y")));
+    assert_eq!(skipped.map(|event| (event.round, event.webhook_name.as_str())), Some((1, "b.x.y")));
 }
 
 #[tokio::test]
@@ -60,12 +60,13 @@ async fn a_change_of_a_built_in_mutator_calls_hooks_again() {
         let connections = scene.connections(&snapshot);
         let asking = scene.asking(&snapshot, &connections);
         let mut session = scene.session();
-        let mut object = session.mutate(&asking, scene.object.clone()).await.unwrap().unwrap();
+        let mut object =
+            session.call_mutating_hooks(&asking, scene.object.clone()).await.unwrap().unwrap();
         assert!(session.needs_another_round());
         if does_change {
             object.insert("builtIn".to_owned(), true.into());
         }
-        session.mutate(&asking, Some(object)).await.unwrap();
+        session.call_mutating_hooks(&asking, Some(object)).await.unwrap();
         assert!(!session.needs_another_round());
         assert_eq!(a.n_requests(), n_calls);
     }
@@ -87,7 +88,7 @@ async fn a_built_in_can_refuse_what_a_hook_has_set() {
         if label_of(object.as_ref().unwrap(), "forbidden").is_some() {
             break;
         }
-        object = session.mutate(&asking, object).await.unwrap();
+        object = session.call_mutating_hooks(&asking, object).await.unwrap();
         assert!(session.needs_another_round());
     }
     assert_eq!(n_rounds, 2);

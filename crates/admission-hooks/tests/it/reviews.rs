@@ -123,7 +123,7 @@ async fn hooks_are_not_asked_about_their_own_configuration() {
     let matched_hooks = &snapshot.match_hooks(&attributes);
     let asking = HookRequest { attributes, matched_hooks, ..asking };
     let mut session = scene.session();
-    session.mutate(&asking, scene.object.clone()).await.unwrap();
+    session.call_mutating_hooks(&asking, scene.object.clone()).await.unwrap();
     session.validate(&asking).await.unwrap();
     assert_eq!(peer.n_requests(), 0);
     assert!(session.into_report().hook_events.is_empty());

@@ -3,7 +3,7 @@
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath, label_key_faults};
 
-use super::check_names::UniqueNames;
+use super::check_names::DuplicateNameChecker;
 use super::ratcheting::UpdateRatchet;
 use crate::json_members::{read_objects, read_string};
 use crate::match_conditions::{ConditionCompiler, ConditionError, MATCH_CONDITIONS_MAX};
@@ -21,7 +21,7 @@ pub(super) fn check_match_conditions(
     if conditions.len() > MATCH_CONDITIONS_MAX {
         errors.push(at.too_many(conditions.len(), MATCH_CONDITIONS_MAX));
     }
-    let mut seen = UniqueNames::default();
+    let mut seen = DuplicateNameChecker::default();
     for (idx, condition) in conditions.iter().enumerate() {
         let at = at.index(idx);
         let expression = read_string(condition, "expression").unwrap_or_default().trim();

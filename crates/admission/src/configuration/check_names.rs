@@ -23,9 +23,9 @@ pub(crate) fn check_qualified_name(name: &str, at: &FieldPath<'_>, errors: &mut 
 
 /// Reports names that occur twice; empty names are ignored.
 #[derive(Debug, Default)]
-pub(super) struct UniqueNames<'t>(HashSet<&'t str>);
+pub(super) struct DuplicateNameChecker<'t>(HashSet<&'t str>);
 
-impl<'t> UniqueNames<'t> {
+impl<'t> DuplicateNameChecker<'t> {
     pub(super) fn check_unique_name(
         &mut self,
         name: &'t str,

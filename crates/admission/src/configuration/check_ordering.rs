@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use api_object::Tree;
 use field_errors::{FieldError, FieldErrors, FieldPath};
 
-use super::check_names::{UniqueNames, check_qualified_name};
+use super::check_names::{DuplicateNameChecker, check_qualified_name};
 use super::check_webhooks::check_supported_value;
+use super::configuration_kind::ConfigurationKind;
 use super::configuration_warnings::{ConfigurationWarning, WarningKind};
-use super::kind::ConfigurationKind;
 use crate::initializer::{Initializer, sort_and_deduplicate_initializers};
 use crate::initializer_order::DependencyGraph;
 use crate::json_members::{read_objects, read_string, read_strings};
@@ -30,7 +30,7 @@ pub(super) fn check_ordering_constraints(
         if !names.is_empty() && !is_graph {
             errors.push(at.forbidden("may only be set when orderingMode is Graph"));
         }
-        let mut seen = UniqueNames::default();
+        let mut seen = DuplicateNameChecker::default();
         for (idx, name) in names.iter().enumerate() {
             let at = at.index(idx);
             check_qualified_name(name, &at, errors);
@@ -64,9 +64,9 @@ pub fn initializer_ordering_errors(new: &Tree, others: &[&Tree]) -> FieldErrors 
 
 /// Makes the error for the first entry of a cycle.
 fn cycle_error(new: &Tree, cycle: &[&str]) -> FieldError {
-    let list = FieldPath::root(ConfigurationKind::Initializer.list_member_name());
+    let list = FieldPath::root(ConfigurationKind::Initializer.entries_member_name());
     let name = cycle.first().copied().unwrap_or_default();
-    let entries = read_objects(new, ConfigurationKind::Initializer.list_member_name());
+    let entries = read_objects(new, ConfigurationKind::Initializer.entries_member_name());
     let idx = entries.iter().position(|entry| read_string(entry, "name") == Some(name));
     let at = list.index(idx.unwrap_or_default());
     let detail = format!("ordering cycle: {} -> {name}", cycle.join(" -> "));
@@ -88,8 +88,9 @@ pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Config
     let known: HashSet<String> =
         all_initializers(new, others).into_iter().map(|initializer| initializer.name).collect();
     let mut warnings = Vec::new();
-    for (idx, entry) in
-        read_objects(new, ConfigurationKind::Initializer.list_member_name()).into_iter().enumerate()
+    for (idx, entry) in read_objects(new, ConfigurationKind::Initializer.entries_member_name())
+        .into_iter()
+        .enumerate()
     {
         for member in CONSTRAINT_MEMBERS {
             let names = read_strings(entry, member).into_iter().enumerate();

@@ -6,7 +6,7 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
 use super::check_names::go_string_list;
-use super::kind::OPERATIONS;
+use super::configuration_kind::OPERATIONS;
 use crate::json_members::{read_objects, read_string, read_strings};
 use crate::request_matching::{ANY, RuleDialect, operations_member_name};
 

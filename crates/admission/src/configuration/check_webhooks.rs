@@ -6,8 +6,8 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::check_names::{UniqueNames, check_qualified_name, go_string_list};
-use super::kind::ConfigurationKind;
+use super::check_names::{DuplicateNameChecker, check_qualified_name, go_string_list};
+use super::configuration_kind::ConfigurationKind;
 use super::ratcheting::UpdateRatchet;
 use super::{check_client_config, check_conditions, check_rules, check_selectors};
 use crate::hook::ReviewVersion;
@@ -31,7 +31,7 @@ pub(super) fn check_webhooks(
     errors: &mut FieldErrors,
 ) {
     let mut compiler = ConditionCompiler::default();
-    let mut seen = UniqueNames::default();
+    let mut seen = DuplicateNameChecker::default();
     for (idx, webhook) in webhooks.iter().enumerate() {
         let at = at.index(idx);
         let name = read_string(webhook, "name").unwrap_or_default();
@@ -57,7 +57,7 @@ pub(super) fn check_webhooks(
             );
         }
         check_client_config::check_client_config(webhook, &at, errors);
-        if strictness.checks_conditions {
+        if strictness.checks_match_conditions {
             check_conditions::check_match_conditions(
                 webhook,
                 strictness,
@@ -133,7 +133,7 @@ fn check_review_versions(
         }
         errors.extend(dns1035_faults(version).iter().map(|fault| at.invalid(*version, fault)));
     }
-    let is_known = |version: &&str| ReviewVersion::parse_for_webhook(version).is_some();
+    let is_known = |version: &&str| ReviewVersion::parse_v1_review_version(version).is_some();
     if strictness.requires_known_review_version && !versions.iter().any(is_known) {
         let detail = "must include at least one of v1, v1beta1";
         errors.push(at.invalid(go_string_list(&versions), detail));

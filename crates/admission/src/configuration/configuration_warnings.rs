@@ -8,11 +8,11 @@ use api_object::{Tree, name};
 use go_compat::Url;
 use x509_verify::CaBundle;
 
-use super::fail_open_registration::{StoredEntriesByName, is_raised_to_fail_with_changes};
-use super::kind::ConfigurationKind;
+use super::configuration_kind::ConfigurationKind;
+use super::require_fail_open_registration::{StoredEntriesByName, is_raised_to_fail_with_changes};
 use super::{STATIC_MANIFEST_SUFFIX, check_rules, reserved_suffix_detail};
 use crate::client_config::decode_ca_bundle;
-use crate::exemption::{is_review, is_review_group, is_review_resource};
+use crate::exemption::{is_review_group, is_review_group_and_resource, is_review_resource};
 use crate::json_members::{read_object, read_objects, read_string, read_strings};
 
 /// A warning about a valid configuration. Displays as `<path>: <message>`.
@@ -80,12 +80,12 @@ pub(super) fn find_configuration_warnings(
             message: reserved_suffix_detail(),
         });
     }
-    let stored = old.map(|old| read_objects(old, kind.list_member_name())).unwrap_or_default();
+    let stored = old.map(|old| read_objects(old, kind.entries_member_name())).unwrap_or_default();
     let stored = StoredEntriesByName::new(&stored);
-    for (idx, entry) in read_objects(new, kind.list_member_name()).into_iter().enumerate() {
-        let at = format!("{}[{idx}]", kind.list_member_name());
+    for (idx, entry) in read_objects(new, kind.entries_member_name()).into_iter().enumerate() {
+        let at = format!("{}[{idx}]", kind.entries_member_name());
         if kind != ConfigurationKind::Initializer {
-            find_excluded_resources(entry, &at, &mut warnings);
+            warn_of_rules_for_reviews(entry, &at, &mut warnings);
         }
         match kind {
             ConfigurationKind::Initializer | ConfigurationKind::ExternalHook => {
@@ -99,20 +99,20 @@ pub(super) fn find_configuration_warnings(
                 }
             }
             ConfigurationKind::Mutating | ConfigurationKind::Validating => {
-                find_overlapping_resources(entry, &at, &mut warnings);
-                find_unusable_ca_bundle(entry, &at, &mut warnings);
+                warn_of_overlapping_resources(entry, &at, &mut warnings);
+                warn_of_unusable_ca_bundle(entry, &at, &mut warnings);
             }
         }
     }
     warnings
 }
 
-pub(super) fn find_refused_addresses(
+pub(super) fn warn_of_refused_addresses(
     kind: ConfigurationKind,
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<ConfigurationWarning> {
-    let hooks = read_objects(new, kind.list_member_name()).into_iter().enumerate();
+    let hooks = read_objects(new, kind.entries_member_name()).into_iter().enumerate();
     let refused = hooks.filter_map(|(idx, hook)| {
         let url =
             read_object(hook, "clientConfig").and_then(|config| read_string(config, "url"))?;
@@ -121,7 +121,7 @@ pub(super) fn find_refused_addresses(
         let refused = refusal(address)?;
         Some(ConfigurationWarning {
             warning_kind: WarningKind::RefusedAddress,
-            path: format!("{}[{idx}].clientConfig.url", kind.list_member_name()),
+            path: format!("{}[{idx}].clientConfig.url", kind.entries_member_name()),
             message: format!(
                 "webhooks may not be at a {refused} address; the server refuses every request that \
                  this webhook matches"
@@ -132,7 +132,7 @@ pub(super) fn find_refused_addresses(
 }
 
 /// Warns of rules that name review resources, which hooks never see. A wildcard gets no warning.
-fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
+fn warn_of_rules_for_reviews(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
     for (idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
         let (groups, resources) =
             (read_strings(rule, "apiGroups"), read_strings(rule, "resources"));
@@ -143,7 +143,9 @@ fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<Configurati
         let groups = distinct_items(groups, &|group| is_review_group(group));
         let resources = distinct_items(resources, &|resource| is_review_resource(resource));
         for group in groups {
-            for resource in resources.iter().filter(|resource| is_review(group, resource)) {
+            for resource in
+                resources.iter().filter(|resource| is_review_group_and_resource(group, resource))
+            {
                 warnings.push(ConfigurationWarning {
                     warning_kind: WarningKind::ExcludedResource,
                     path: format!("{at}.rules[{idx}]"),
@@ -163,7 +165,7 @@ fn distinct_items<'t>(items: Vec<&'t str>, is_kept: &dyn Fn(&str) -> bool) -> Ve
     items.into_iter().filter(|item| is_kept(item) && seen.insert(*item)).collect()
 }
 
-fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
+fn warn_of_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
     for (rule_idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
         for (idx, entry, wider) in
             check_rules::find_covered_resources(&read_strings(rule, "resources"))
@@ -177,7 +179,7 @@ fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<Configur
     }
 }
 
-fn find_unusable_ca_bundle(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
+fn warn_of_unusable_ca_bundle(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
     let bundle = read_object(hook, "clientConfig").and_then(decode_ca_bundle);
     if let Some(Err(error)) = bundle.map(|bundle| CaBundle::from_pem(&bundle)) {
         warnings.push(ConfigurationWarning {

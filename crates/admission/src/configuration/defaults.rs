@@ -3,11 +3,11 @@
 use api_object::Tree;
 use serde_json::{Value, json};
 
-use super::kind::ConfigurationKind;
+use super::configuration_kind::ConfigurationKind;
 
 /// Sets the defaults of all entries of an object whose types are checked.
 pub(super) fn set_defaults(kind: ConfigurationKind, tree: &mut Tree) {
-    for entry in member_objects_mut(tree, kind.list_member_name()) {
+    for entry in member_objects_mut(tree, kind.entries_member_name()) {
         match kind {
             ConfigurationKind::Initializer | ConfigurationKind::ExternalHook => {
                 set_default(entry, "failurePolicy", || json!("Ignore"));

@@ -3,7 +3,7 @@
 use api_object::{MetadataTypeError, Tree};
 use serde_json::Value;
 
-use super::kind::ConfigurationKind;
+use super::configuration_kind::ConfigurationKind;
 use crate::client_config::decode_base64;
 
 /// The type of a field.
@@ -134,7 +134,7 @@ const MUTATING: FieldType = FieldType::Object(&[
 /// The members that objects of every kind have.
 const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-const fn entries_type(kind: ConfigurationKind) -> &'static FieldType {
+const fn entries_field_type(kind: ConfigurationKind) -> &'static FieldType {
     match kind {
         ConfigurationKind::Initializer => &FieldType::List(&INITIALIZER),
         ConfigurationKind::ExternalHook => &FieldType::List(&EXTERNAL_HOOK),
@@ -151,13 +151,15 @@ pub(super) fn check_field_types(
     tree: &mut Tree,
 ) -> Result<(), MetadataTypeError> {
     tree.retain(|member, _| {
-        COMMON_MEMBERS.contains(&member.as_str()) || member == kind.list_member_name()
+        COMMON_MEMBERS.contains(&member.as_str()) || member == kind.entries_member_name()
     });
-    if tree.get(kind.list_member_name()).is_some_and(Value::is_null) {
-        tree.shift_remove(kind.list_member_name());
+    if tree.get(kind.entries_member_name()).is_some_and(Value::is_null) {
+        tree.shift_remove(kind.entries_member_name());
     }
-    match tree.get_mut(kind.list_member_name()) {
-        Some(entries) => check_value_type(entries_type(kind), entries, kind.list_member_name()),
+    match tree.get_mut(kind.entries_member_name()) {
+        Some(entries) => {
+            check_value_type(entries_field_type(kind), entries, kind.entries_member_name())
+        }
         None => Ok(()),
     }
 }
@@ -216,8 +218,8 @@ fn check_member_types(
 pub(super) fn unknown_members(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for (member, value) in tree {
-        if member == kind.list_member_name() {
-            find_unknown_members(entries_type(kind), value, member, &mut found);
+        if member == kind.entries_member_name() {
+            find_unknown_members(entries_field_type(kind), value, member, &mut found);
         } else if !COMMON_MEMBERS.contains(&member.as_str()) {
             found.push(member.clone());
         }
@@ -228,12 +230,12 @@ pub(super) fn unknown_members(kind: ConfigurationKind, tree: &Tree) -> Vec<Strin
 /// Returns the members that the object at a path, such as `webhooks[0].clientConfig`, may have; none if no object is there.
 pub(super) fn known_members_at(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
     if at.is_empty() {
-        return COMMON_MEMBERS.into_iter().chain([kind.list_member_name()]).collect();
+        return COMMON_MEMBERS.into_iter().chain([kind.entries_member_name()]).collect();
     }
     let mut shape: Option<&'static FieldType> = None;
     for step in at.split(['.', '[']) {
         shape = match (shape, step.strip_suffix(']')) {
-            (None, None) if step == kind.list_member_name() => Some(entries_type(kind)),
+            (None, None) if step == kind.entries_member_name() => Some(entries_field_type(kind)),
             (Some(FieldType::List(item)), Some(_)) => Some(item),
             (Some(FieldType::Object(members)), None) => {
                 members.iter().find(|(name, _)| *name == step).map(|(_, shape)| shape)

@@ -15,7 +15,7 @@ use crate::json_members::{read_object, read_objects, read_string, read_strings};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UpdateRatchet<'a> {
     /// Whether match conditions are validated.
-    pub(super) checks_conditions: bool,
+    pub(super) checks_match_conditions: bool,
     /// The expressions of stored conditions, which may use all functions.
     pub(super) stored_expressions: HashSet<&'a str>,
     /// Whether `sideEffects` must be `None` or `NoneOnDryRun`.
@@ -33,7 +33,7 @@ impl<'a> UpdateRatchet<'a> {
     pub(super) fn for_update(new: &[&Tree], stored: Option<&[&'a Tree]>) -> Self {
         let Some(stored) = stored else {
             return Self {
-                checks_conditions: true,
+                checks_match_conditions: true,
                 stored_expressions: HashSet::new(),
                 forbids_side_effects: true,
                 requires_known_review_version: true,
@@ -42,7 +42,7 @@ impl<'a> UpdateRatchet<'a> {
             };
         };
         Self {
-            checks_conditions: !has_same_conditions(new, stored),
+            checks_match_conditions: !has_same_conditions(new, stored),
             stored_expressions: stored
                 .iter()
                 .flat_map(|webhook| condition_expressions(webhook))
@@ -81,7 +81,7 @@ fn has_no_side_effects(webhook: &Tree) -> bool {
 fn has_known_review_version(webhook: &Tree) -> bool {
     let versions = read_strings(webhook, "admissionReviewVersions");
     versions.is_empty()
-        || versions.into_iter().any(|it| ReviewVersion::parse_for_webhook(it).is_some())
+        || versions.into_iter().any(|it| ReviewVersion::parse_v1_review_version(it).is_some())
 }
 
 fn has_unique_names(webhooks: &[&Tree]) -> bool {

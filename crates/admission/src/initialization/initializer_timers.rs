@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::initializer_options::InitializerOptions;
 use super::initializers_on_create::InitializersOrigin;
-use super::options::InitializerOptions;
 use crate::hook::FailurePolicy;
 use crate::initializer_order::{PendingInitializer, runnable_initializers};
 use crate::snapshot::Snapshot;
@@ -20,8 +20,8 @@ const RECHECK_MIN: Duration = Duration::from_millis(1);
 /// the actions of [`take_expired_initializers`](Self::take_expired_initializers).
 #[derive(Debug, Clone)]
 pub struct InitializerTimers {
-    step_timeout: Duration,
-    stale_retry_interval: Duration,
+    initializer_step_timeout: Duration,
+    stale_configuration_retry_interval: Duration,
     timers_end_at: Duration,
     initializers_origin: InitializersOrigin,
     /// The names of the first list that was observed, for [`removal_annotation_key`](Self::removal_annotation_key).
@@ -37,7 +37,7 @@ struct InitializerTimer {
     pending_idx: usize,
     /// The number of entries with this name. A client may list a name twice; the timer starts again when the first entry is
     /// removed.
-    n_entries: usize,
+    n_entries_with_name: usize,
     due_at: Duration,
     has_reported_failure: bool,
 }
@@ -68,9 +68,11 @@ impl InitializerTimers {
     #[must_use]
     pub fn new(options: &InitializerOptions, origin: InitializersOrigin) -> Self {
         Self {
-            step_timeout: options.step_timeout.max(RECHECK_MIN),
-            stale_retry_interval: options.stale_retry_interval.max(RECHECK_MIN),
-            timers_end_at: options.global_timeout,
+            initializer_step_timeout: options.initializer_step_timeout.max(RECHECK_MIN),
+            stale_configuration_retry_interval: options
+                .stale_configuration_retry_interval
+                .max(RECHECK_MIN),
+            timers_end_at: options.initialization_timeout,
             initializers_origin: origin,
             initial_pending_names: None,
             timers: Vec::new(),
@@ -96,13 +98,17 @@ impl InitializerTimers {
             }
             let n_entries = n_entries.get(name.as_str()).copied().unwrap_or_default();
             let running = self.timers.iter().find(|timer| timer.name == *name);
-            timers.push(match running.filter(|timer| timer.n_entries <= n_entries) {
-                Some(timer) => InitializerTimer { pending_idx: idx, n_entries, ..timer.clone() },
+            timers.push(match running.filter(|timer| timer.n_entries_with_name <= n_entries) {
+                Some(timer) => InitializerTimer {
+                    pending_idx: idx,
+                    n_entries_with_name: n_entries,
+                    ..timer.clone()
+                },
                 None => InitializerTimer {
                     name: name.clone(),
                     pending_idx: idx,
-                    n_entries,
-                    due_at: now.saturating_add(self.step_timeout),
+                    n_entries_with_name: n_entries,
+                    due_at: now.saturating_add(self.initializer_step_timeout),
                     has_reported_failure: false,
                 },
             });
@@ -134,14 +140,14 @@ impl InitializerTimers {
             let action = match expiry_verdict(&timer.name, self.initializers_origin, configured) {
                 ExpiryVerdict::Remove => ExpiryAction::Remove,
                 ExpiryVerdict::Fail => {
-                    timer.due_at = now.saturating_add(self.step_timeout);
+                    timer.due_at = now.saturating_add(self.initializer_step_timeout);
                     if std::mem::replace(&mut timer.has_reported_failure, true) {
                         continue;
                     }
                     ExpiryAction::Fail
                 }
                 ExpiryVerdict::Wait => {
-                    timer.due_at = now.saturating_add(self.stale_retry_interval);
+                    timer.due_at = now.saturating_add(self.stale_configuration_retry_interval);
                     continue;
                 }
             };
@@ -156,7 +162,7 @@ impl InitializerTimers {
 
     /// Postpones the removal of an entry after a failed write to the store.
     pub fn postpone_removal(&mut self, name: &str, now: Duration) {
-        let due_at = now.saturating_add(self.stale_retry_interval);
+        let due_at = now.saturating_add(self.stale_configuration_retry_interval);
         self.timers.iter_mut().filter(|timer| timer.name == name).for_each(|it| it.due_at = due_at);
     }
 

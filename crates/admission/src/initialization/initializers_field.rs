@@ -58,7 +58,7 @@ pub struct Initializers {
     /// The initializers that have yet to act.
     pub pending_initializers: Vec<PendingInitializer>,
     /// The failure Status that an initializer wrote.
-    pub failure_status: Option<Tree>,
+    pub failure_written_by_initializer: Option<Tree>,
 }
 
 impl Initializers {
@@ -81,14 +81,14 @@ impl Initializers {
         remove_invalid_after_names(&mut pending);
         Self {
             pending_initializers: pending,
-            failure_status: read_object(field, "result").cloned(),
+            failure_written_by_initializer: read_object(field, "result").cloned(),
         }
     }
 
     /// Reports whether there are neither pending initializers nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pending_initializers.is_empty() && self.failure_status.is_none()
+        self.pending_initializers.is_empty() && self.failure_written_by_initializer.is_none()
     }
 
     /// Writes the field of an object; an empty value removes it.
@@ -104,7 +104,7 @@ impl Initializers {
             let entries = self.pending_initializers.into_iter().map(pending_initializer_to_json);
             field.insert("pending".to_owned(), Value::Array(entries.collect()));
         }
-        if let Some(result) = self.failure_status {
+        if let Some(result) = self.failure_written_by_initializer {
             field.insert("result".to_owned(), Value::Object(result));
         }
         metadata.insert(INITIALIZERS.to_owned(), Value::Object(field));
@@ -115,7 +115,7 @@ impl Initializers {
     pub fn validate_on_create(&self, pending_max: usize) -> FieldErrors {
         let mut errors = FieldErrors::new();
         self.check_pending_list(pending_max, &mut errors);
-        if self.failure_status.is_some() {
+        if self.failure_written_by_initializer.is_some() {
             let at = FieldPath::root("metadata");
             let at = at.child(INITIALIZERS);
             errors.push(at.child("result").forbidden("may not be set on create"));
@@ -126,7 +126,7 @@ impl Initializers {
     /// Validates the field of an update; `old` is the stored value.
     #[must_use]
     pub fn validate_on_update(&self, old: &Self, pending_max: usize) -> FieldErrors {
-        let mut errors = self.validate_transition(old);
+        let mut errors = self.validate_initializers_change(old);
         if !old.is_empty() {
             self.check_pending_list(pending_max, &mut errors);
         }
@@ -135,12 +135,12 @@ impl Initializers {
 
     /// Validates the transition from `old`. These rules apply to every client, even to one with the permission
     /// `initialize`.
-    pub(super) fn validate_transition(&self, old: &Self) -> FieldErrors {
+    pub(super) fn validate_initializers_change(&self, old: &Self) -> FieldErrors {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);
         let mut errors = FieldErrors::new();
         let null = || BadValue::Json("null".to_owned());
-        match (&old.failure_status, &self.failure_status) {
+        match (&old.failure_written_by_initializer, &self.failure_written_by_initializer) {
             _ if old.is_empty() && self.is_empty() => {}
             _ if old.is_empty() => {
                 let detail = "field is immutable once initialization has completed";
@@ -180,7 +180,7 @@ const FAILURE: &str = "Failure";
 
 impl From<PendingInitializers> for Initializers {
     fn from(list: PendingInitializers) -> Self {
-        Self { pending_initializers: list.ordered_entries, failure_status: None }
+        Self { pending_initializers: list.ordered_entries, failure_written_by_initializer: None }
     }
 }
 

@@ -3,8 +3,8 @@
 use api_object::Tree;
 use authz::User;
 
+use super::initializer_options::InitializerOptions;
 use super::initializers_field::{Initializers, has_initializers_field};
-use super::options::InitializerOptions;
 use crate::attributes::{Attributes, Operation};
 use crate::initializer_order::{PendingInitializers, order_pending_initializers};
 use crate::snapshot::Snapshot;
@@ -54,7 +54,7 @@ pub fn decide_initializers_on_create(
     snapshot: &Snapshot,
 ) -> InitializersOnCreate {
     let Some(tree) = attributes.object else { return InitializersOnCreate::Initialized };
-    let can_have_initializers = options.is_enabled
+    let can_have_initializers = options.are_initializers_enabled
         && attributes.operation == Operation::Create
         && attributes.subresource.is_empty()
         && attributes.exemption().is_none();

@@ -2,8 +2,8 @@
 
 use field_errors::FieldErrors;
 
+use super::initializer_options::InitializerOptions;
 use super::initializers_field::Initializers;
-use super::options::InitializerOptions;
 use crate::attributes::Attributes;
 
 /// The change that an update makes to `metadata.initializers`.
@@ -38,7 +38,7 @@ pub fn decide_initializers_on_update(
     let (Some(new), Some(old)) = (attributes.object, attributes.old_object) else {
         return Ok(InitializersOnUpdate::NoInitializers);
     };
-    if !options.is_enabled || attributes.exemption().is_some() {
+    if !options.are_initializers_enabled || attributes.exemption().is_some() {
         return Ok(InitializersOnUpdate::NoInitializers);
     }
     if !attributes.subresource.is_empty() {
@@ -48,6 +48,6 @@ pub fn decide_initializers_on_update(
     if new.is_empty() && old.is_empty() {
         return Ok(InitializersOnUpdate::NoInitializers);
     }
-    let errors = new.validate_transition(&old);
+    let errors = new.validate_initializers_change(&old);
     errors.into_result(InitializersOnUpdate::NeedsPermission(new))
 }

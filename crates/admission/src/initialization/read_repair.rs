@@ -5,8 +5,8 @@ use std::time::Duration;
 use api_object::Tree;
 use jiff::Timestamp;
 
+use super::initializer_options::InitializerOptions;
 use super::initializers_field::{Initializers, without_initializer};
-use super::options::InitializerOptions;
 use crate::hook::FailurePolicy;
 use crate::snapshot::Snapshot;
 
@@ -34,13 +34,13 @@ pub fn repair_on_read(
     now: Timestamp,
     configured: Option<&Snapshot>,
 ) -> Option<ReadRepair> {
-    let snapshot = configured.filter(|_| options.is_enabled)?;
+    let snapshot = configured.filter(|_| options.are_initializers_enabled)?;
     let initializers = Initializers::from_object(tree);
     let head = initializers
         .pending_initializers
         .first()
-        .filter(|_| initializers.failure_status.is_none())?;
-    let age_min = options.global_timeout.saturating_add(options.clock_drift);
+        .filter(|_| initializers.failure_written_by_initializer.is_none())?;
+    let age_min = options.initialization_timeout.saturating_add(options.clock_drift_max);
     if object_age(tree, now)? < age_min {
         return None;
     }

@@ -25,14 +25,17 @@ impl PendingAuthorizerCheck {
                 (&*target.field_selector, &*target.label_selector)
             }
         };
-        let field_selector = Selector::from_parse_result(parse_field_selector(fields));
-        let label_selector = Selector::from_parse_result(parse_label_selector(labels));
+        let field_selector = Selector::from_selector_parse_result(parse_field_selector(fields));
+        let label_selector = Selector::from_selector_parse_result(parse_label_selector(labels));
         Self { cel_check, service_account, field_selector, label_selector }
     }
 
     /// Converts the question into the attributes that authorizers decide about. `requester` is the user of the request.
     #[must_use]
-    pub fn attributes<'a>(&'a self, requester: Option<&'a User>) -> Attributes<'a> {
+    pub fn to_authorization_attributes<'a>(
+        &'a self,
+        requester: Option<&'a User>,
+    ) -> Attributes<'a> {
         let target = match &self.cel_check.check_target {
             AuthorizerCheckTarget::Path(path) => Target::Path(path),
             AuthorizerCheckTarget::Resource(target) => Target::Resource(Resource {
@@ -97,7 +100,7 @@ impl AuthorizerDecisions {
 mod tests {
     use std::sync::Arc;
 
-    use cel::ResourceTarget;
+    use cel::ResourceCheckTarget;
 
     use super::*;
 
@@ -105,8 +108,9 @@ mod tests {
         cel::AuthorizerCheck { service_account: None, verb: "list".into(), check_target: target }
     }
 
-    fn resource(change: fn(&mut ResourceTarget)) -> cel::AuthorizerCheck {
-        let mut target = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
+    fn resource(change: fn(&mut ResourceCheckTarget)) -> cel::AuthorizerCheck {
+        let mut target =
+            ResourceCheckTarget { resource: "pods".into(), ..ResourceCheckTarget::default() };
         change(&mut target);
         question(AuthorizerCheckTarget::Resource(Box::new(target)))
     }
@@ -121,7 +125,7 @@ mod tests {
         });
         let question = PendingAuthorizerCheck::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
-        let attributes = question.attributes(Some(&user));
+        let attributes = question.to_authorization_attributes(Some(&user));
         assert_eq!((attributes.user, attributes.verb), (Some(&user), Verb::LIST));
         let found = attributes.resource().unwrap();
         assert_eq!((found.api_group, found.api_version, found.resource), ("g", "*", "pods"));
@@ -130,7 +134,7 @@ mod tests {
             ("s", Namespace::new("ns"), "n")
         );
         assert!(found.field_selector.is_none() && found.label_selector.is_none());
-        assert!(question.attributes(None).user.is_none());
+        assert!(question.to_authorization_attributes(None).user.is_none());
     }
 
     #[test]
@@ -138,7 +142,7 @@ mod tests {
         let question = PendingAuthorizerCheck::new(question(AuthorizerCheckTarget::Path(
             Arc::from("healthz"),
         )));
-        let attributes = question.attributes(None);
+        let attributes = question.to_authorization_attributes(None);
         assert!(attributes.resource().is_none());
         assert_eq!(attributes.path(), "healthz");
     }
@@ -150,7 +154,7 @@ mod tests {
             target.label_selector = "x in (".into();
         });
         let question = PendingAuthorizerCheck::new(asked);
-        let attributes = question.attributes(None);
+        let attributes = question.to_authorization_attributes(None);
         let found = attributes.resource().unwrap();
         assert_eq!(found.field_requirements().len(), 2);
         assert!(found.label_requirements().is_empty());
@@ -163,7 +167,7 @@ mod tests {
         let asked = cel::AuthorizerCheck { service_account: Some(account), ..resource(|_| {}) };
         let question = PendingAuthorizerCheck::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
-        let found = question.attributes(Some(&user)).user.unwrap();
+        let found = question.to_authorization_attributes(Some(&user)).user.unwrap();
         assert_eq!(found.name, "system:serviceaccount:ns:robot");
         assert_eq!(found.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
         assert!(found.uid.is_empty() && found.extra.is_empty());

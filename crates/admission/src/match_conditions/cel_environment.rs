@@ -36,8 +36,8 @@ fn declare_cel_variables() -> Vec<(&'static str, Type)> {
 
 /// The type of `namespaceObject`, as Kubernetes declares it: without owner references and managed fields.
 fn namespace_cel_type() -> Type {
-    let texts = || Type::list_of(Type::String);
-    let labels = || Type::map_of(Type::String, Type::String);
+    let texts = || Type::list_type_of(Type::String);
+    let labels = || Type::map_type_of(Type::String, Type::String);
     let metadata = ObjectType::new(
         "kubernetes.NamespaceMetadata",
         vec![
@@ -68,7 +68,7 @@ fn namespace_cel_type() -> Type {
     let spec = ObjectType::new("kubernetes.NamespaceSpec", vec![("finalizers", texts())]);
     let status = ObjectType::new(
         "kubernetes.NamespaceStatus",
-        vec![("conditions", Type::list_of(Type::Object(condition))), ("phase", Type::String)],
+        vec![("conditions", Type::list_type_of(Type::Object(condition))), ("phase", Type::String)],
     );
     Type::Object(ObjectType::new(
         "kubernetes.Namespace",

@@ -1,7 +1,7 @@
 //! The variable `request`: an AdmissionRequest without its objects.
 
 use authz::User;
-use cel::{List, Map, MapSource, ObjectType, RecordSource, ResourceTarget, Type, Value};
+use cel::{List, Map, MapSource, ObjectType, RecordSource, ResourceCheckTarget, Type, Value};
 use std::collections::BTreeMap;
 
 use super::cel_document::CelDocument;
@@ -63,22 +63,22 @@ impl<'a> AdmissionRequest<'a> {
 
     /// The requested resource as the target of an authorizer check. It is the resource of the request, not that of the
     /// review.
-    pub(super) fn resource_target(&self) -> ResourceTarget {
+    pub(super) fn resource_target(&self) -> ResourceCheckTarget {
         let Resource(GroupVersionResource { group, resource, .. }) = self.request_resource;
-        ResourceTarget {
+        ResourceCheckTarget {
             group: group.into(),
             resource: resource.into(),
             subresource: self.subresource.into(),
             namespace: self.namespace.into(),
             name: self.name.into(),
-            ..ResourceTarget::default()
+            ..ResourceCheckTarget::default()
         }
     }
 }
 
 /// The type of the variable. The positions of the fields are those of the records below.
 pub(super) fn request_cel_type() -> Type {
-    let texts = Type::list_of(Type::String);
+    let texts = Type::list_type_of(Type::String);
     let kind = ObjectType::new(
         "kubernetes.GroupVersionKind",
         KIND_FIELDS.iter().map(|name| (*name, Type::String)).collect(),
@@ -87,7 +87,8 @@ pub(super) fn request_cel_type() -> Type {
         "kubernetes.GroupVersionResource",
         RESOURCE_FIELDS.iter().map(|name| (*name, Type::String)).collect(),
     );
-    let user_types = [Type::String, Type::String, texts.clone(), Type::map_of(Type::String, texts)];
+    let user_types =
+        [Type::String, Type::String, texts.clone(), Type::map_type_of(Type::String, texts)];
     let user = ObjectType::new(
         "kubernetes.UserInfo",
         USER_FIELDS.iter().copied().zip(user_types).collect(),

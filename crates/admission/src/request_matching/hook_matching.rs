@@ -190,7 +190,7 @@ impl Hook {
         input: &ConditionVariables<'_>,
         decisions: Option<&AuthorizerDecisions>,
     ) -> Result<CallDecision<'_>, Box<PendingAuthorizerCheck>> {
-        Ok(match self.match_conditions.evaluate(input, decisions)? {
+        Ok(match self.match_conditions.evaluate_conditions(input, decisions)? {
             MatchConditionsResult::Hold => CallDecision::Call,
             MatchConditionsResult::Exclude { condition } => {
                 CallDecision::Skip(SkipCause::Condition { name: condition })

@@ -26,7 +26,7 @@ impl LabelSelector {
     #[must_use]
     pub fn read(hook: &Tree, member: &str) -> Self {
         let Some(tree) = read_object(hook, member) else { return Self::Requirements(Vec::new()) };
-        match read_requirements(tree) {
+        match read_label_requirements(tree) {
             Ok(requirements) => Self::Requirements(requirements),
             Err(error) => Self::Invalid(error),
         }
@@ -64,28 +64,28 @@ impl LabelSelector {
 }
 
 /// Reads `matchLabels` in the order of their keys, then `matchExpressions`.
-fn read_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, LabelSelectorError> {
+fn read_label_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, LabelSelectorError> {
     let labels = read_object(tree, "matchLabels").into_iter().flatten();
     let mut labels: Vec<(&str, &str)> =
         labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
     labels.sort_unstable();
-    let equals = labels
-        .into_iter()
-        .map(|(key, value)| build_requirement(key, LabelOperator::In, vec![value.to_owned()]));
+    let equals = labels.into_iter().map(|(key, value)| {
+        build_label_requirement(key, LabelOperator::In, vec![value.to_owned()])
+    });
     let expressions = read_objects(tree, "matchExpressions").into_iter().map(|expression| {
         let name = read_string(expression, "operator").unwrap_or_default();
-        let operator = parse_operator(name).ok_or_else(|| {
+        let operator = parse_label_operator(name).ok_or_else(|| {
             let name = go_compat::quote(name);
             LabelSelectorError(format!("{name} is not a valid label selector operator"))
         })?;
         let key = read_string(expression, "key").unwrap_or_default();
-        build_requirement(key, operator, read_owned_strings(expression, "values"))
+        build_label_requirement(key, operator, read_owned_strings(expression, "values"))
     });
     equals.chain(expressions).collect()
 }
 
 /// Parses the operator of a match expression.
-pub(crate) fn parse_operator(name: &str) -> Option<LabelOperator> {
+pub(crate) fn parse_label_operator(name: &str) -> Option<LabelOperator> {
     match name {
         "In" => Some(LabelOperator::In),
         "NotIn" => Some(LabelOperator::NotIn),
@@ -96,7 +96,7 @@ pub(crate) fn parse_operator(name: &str) -> Option<LabelOperator> {
 }
 
 /// Validates a requirement as Kubernetes does when it evaluates a stored selector.
-fn build_requirement(
+fn build_label_requirement(
     key: &str,
     operator: LabelOperator,
     mut values: Vec<String>,

@@ -24,9 +24,9 @@ pub struct MatchedHooks {
 
 #[derive(Debug, Clone)]
 struct MatchedHook {
-    list_position: usize,
+    hook_list_position: usize,
     hook: Arc<Hook>,
-    matched_name: MatchedResourceName,
+    matched_resource_name: MatchedResourceName,
 }
 
 /// A hook with a rule that matches a request.
@@ -34,7 +34,7 @@ struct MatchedHook {
 pub struct HookMatch<'s, 'a> {
     /// The position in the list of its phase. If several hooks refuse a request, the response has the refusal
     /// with the lowest position.
-    pub list_position: usize,
+    pub hook_list_position: usize,
     /// The hook whose rules match the request.
     pub hook: &'s Arc<Hook>,
     /// The resource and kind that the review for this hook has.
@@ -42,7 +42,7 @@ pub struct HookMatch<'s, 'a> {
 }
 
 impl MatchedHooks {
-    pub(crate) fn match_request(
+    pub(crate) fn match_hooks_of_both_phases(
         mutating: &HookList,
         validating: &HookList,
         attributes: &Attributes<'_>,
@@ -51,9 +51,13 @@ impl MatchedHooks {
             return Self::default();
         }
         let matches = |list: &HookList| {
-            let found = list.match_rules(attributes).map(|(position, hook, matched_name)| {
-                MatchedHook { list_position: position, hook: Arc::clone(hook), matched_name }
-            });
+            let found = list.find_hooks_with_matching_rules(attributes).map(
+                |(position, hook, matched_name)| MatchedHook {
+                    hook_list_position: position,
+                    hook: Arc::clone(hook),
+                    matched_resource_name: matched_name,
+                },
+            );
             found.collect()
         };
         Self { mutating_hooks: matches(mutating), validating_hooks: matches(validating) }
@@ -108,8 +112,8 @@ fn to_hook_matches<'s, 'a>(
 ) -> impl Iterator<Item = HookMatch<'s, 'a>> + use<'s, 'a> {
     let attributes = *attributes;
     matched.iter().map(move |matched| HookMatch {
-        list_position: matched.list_position,
+        hook_list_position: matched.hook_list_position,
         hook: &matched.hook,
-        matched_resource: matched.matched_name.to_matched_resource(&attributes),
+        matched_resource: matched.matched_resource_name.to_matched_resource(&attributes),
     })
 }

@@ -98,7 +98,7 @@ impl Rule {
 
     /// Reads a rule of an initializer. It matches only the creation of objects, not of subresources, and `*/*` means the
     /// same as `*`.
-    pub(crate) fn read_for_initializer(tree: &Tree) -> Self {
+    pub(crate) fn read_initializer_rule(tree: &Tree) -> Self {
         let pattern = |entry: &&str| ResourcePattern {
             resource: if *entry == "*/*" { ANY } else { entry }.to_owned(),
             subresource: SubresourcePattern::Exactly(String::new()),
@@ -116,9 +116,9 @@ impl Rule {
     #[must_use]
     pub fn matches(&self, target: &RuleTarget<'_>) -> bool {
         self.scope.matches(target)
-            && list_matches(&self.operations, target.operation)
-            && list_matches(&self.groups, target.resource.group)
-            && list_matches(&self.versions, target.resource.version)
+            && list_contains_value_or_wildcard(&self.operations, target.operation)
+            && list_contains_value_or_wildcard(&self.groups, target.resource.group)
+            && list_contains_value_or_wildcard(&self.versions, target.resource.version)
             && self.resources.iter().any(|pattern| pattern.matches(target))
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn operations_member_name(tree: &Tree, dialect: RuleDialect) -> &'sta
     }
 }
 
-fn list_matches(items: &[String], requested: &str) -> bool {
+fn list_contains_value_or_wildcard(items: &[String], requested: &str) -> bool {
     items.iter().any(|item| item == ANY || item == requested)
 }
 

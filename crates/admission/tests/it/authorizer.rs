@@ -61,7 +61,7 @@ fn evaluate(
         ConditionVariables::new(attributes, attributes, attributes.kind, attributes.resource);
     let mut asked = Vec::new();
     loop {
-        match conditions.evaluate(&input, Some(decisions)) {
+        match conditions.evaluate_conditions(&input, Some(decisions)) {
             Ok(MatchConditionsResult::Hold) => return ("hold".to_owned(), asked),
             Ok(MatchConditionsResult::Exclude { condition }) => {
                 return (format!("not {condition}"), asked);
@@ -69,7 +69,7 @@ fn evaluate(
             Ok(MatchConditionsResult::Fail(cause)) => return (cause, asked),
             Err(question) => {
                 let answer = {
-                    let attributes = question.attributes(attributes.user);
+                    let attributes = question.to_authorization_attributes(attributes.user);
                     asked.push(shown(&attributes));
                     decide(&attributes)
                 };
@@ -125,8 +125,9 @@ fn request_resource_is_the_requested_one_not_the_equivalent() {
     let resource = GroupVersionResource { group: "other", version: "v9", resource: "capsules" };
     let input = ConditionVariables::new(&requested, &requested, kind, resource);
     let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
-    let question = conditions.evaluate(&input, Some(&AuthorizerDecisions::default())).unwrap_err();
-    assert_eq!(shown(&question.attributes(None)), "nobody get ,*,pods,,team-a,x");
+    let question =
+        conditions.evaluate_conditions(&input, Some(&AuthorizerDecisions::default())).unwrap_err();
+    assert_eq!(shown(&question.to_authorization_attributes(None)), "nobody get ,*,pods,,team-a,x");
 }
 
 #[test]
@@ -204,10 +205,11 @@ fn without_an_authorizer_a_check_is_an_error() {
     let input =
         ConditionVariables::new(&attributes, &attributes, attributes.kind, attributes.resource);
     let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
-    assert_eq!(conditions.evaluate(&input, None).unwrap(), MatchConditionsResult::Hold);
+    assert_eq!(conditions.evaluate_conditions(&input, None).unwrap(), MatchConditionsResult::Hold);
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed()"]);
     let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
-    let Ok(MatchConditionsResult::Fail(cause)) = conditions.evaluate(&input, None) else {
+    let Ok(MatchConditionsResult::Fail(cause)) = conditions.evaluate_conditions(&input, None)
+    else {
         panic!()
     };
     assert!(cause.ends_with("no such overload"), "{cause}");

@@ -30,7 +30,7 @@ pub(crate) fn with(mut base: Value, changes: Value) -> Value {
 
 /// Makes a prepared configuration with these entries.
 pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
-    let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member_name()): entries}));
+    let mut tree = tree(json!({"metadata": {"name": name}, (kind.entries_member_name()): entries}));
     prepare_configuration(kind, &mut tree).unwrap();
     tree
 }
@@ -59,7 +59,7 @@ pub(crate) fn warnings_of(kind: ConfigurationKind, old: Option<Value>, new: Valu
 /// A snapshot of stored objects.
 pub(crate) fn snapshot(objects: &[(ConfigurationKind, &str, Value)]) -> Snapshot {
     let compile = |(kind, name, entries): &(ConfigurationKind, &str, Value)| {
-        Arc::new(Configuration::compile(*kind, &object(*kind, name, entries.clone())))
+        Arc::new(Configuration::compile_configuration(*kind, &object(*kind, name, entries.clone())))
     };
     Snapshot::new(&objects.iter().map(compile).collect::<Vec<_>>())
 }

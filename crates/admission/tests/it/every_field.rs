@@ -35,7 +35,7 @@ fn entry(kind: ConfigurationKind, client: Value) -> Value {
 /// The compiled entry, and its validation errors.
 fn meaning(kind: ConfigurationKind, entry: &Value) -> (Vec<String>, String) {
     let entries = json!([entry]);
-    let compiled = Configuration::compile(kind, &object(kind, "a", entries.clone()));
+    let compiled = Configuration::compile_configuration(kind, &object(kind, "a", entries.clone()));
     (created(kind, entries), format!("{compiled:?}"))
 }
 

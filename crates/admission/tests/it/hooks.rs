@@ -18,9 +18,9 @@ const CA_BUNDLE: &str = include_str!("ca_bundle.b64");
 fn hook(kind: ConfigurationKind, entry: Value, is_prepared: bool) -> Arc<Hook> {
     let stored = match is_prepared {
         true => object(kind, "a", json!([entry])),
-        false => tree(json!({"metadata": {"name": "a"}, (kind.list_member_name()): [entry]})),
+        false => tree(json!({"metadata": {"name": "a"}, (kind.entries_member_name()): [entry]})),
     };
-    let snapshot = Snapshot::new(&[Arc::new(Configuration::compile(kind, &stored))]);
+    let snapshot = Snapshot::new(&[Arc::new(Configuration::compile_configuration(kind, &stored))]);
     let list =
         if kind == Mutating { snapshot.mutating_hooks() } else { snapshot.validating_hooks() };
     Arc::clone(&list.hooks()[0])
@@ -32,7 +32,7 @@ fn defaults_are_the_same_for_entries_that_were_stored_without_them() {
         let hook = hook(Mutating, json!({"name": "a.b.c"}), is_prepared);
         assert_eq!(hook.failure_policy, FailurePolicy::Fail);
         assert_eq!(hook.match_policy, MatchPolicy::Equivalent);
-        assert_eq!(hook.timeout, Duration::from_secs(10));
+        assert_eq!(hook.call_timeout, Duration::from_secs(10));
         assert_eq!(hook.reinvocation_policy, ReinvocationPolicy::Never);
         assert_eq!(hook.side_effects, None);
         assert!(hook.namespace_selector.is_empty() && hook.object_selector.is_empty());
@@ -51,7 +51,7 @@ fn compiled_hooks_have_the_fields_of_their_entries() {
     assert_eq!((hook.name.as_str(), hook.configuration_name.as_str()), ("a.b.c", "a"));
     assert_eq!(hook.failure_policy, FailurePolicy::Ignore);
     assert_eq!(hook.match_policy, MatchPolicy::Exact);
-    assert_eq!(hook.timeout, Duration::from_secs(30), "no call takes longer");
+    assert_eq!(hook.call_timeout, Duration::from_secs(30), "no call takes longer");
     assert_eq!(hook.reinvocation_policy, ReinvocationPolicy::IfNeeded);
     assert_eq!(hook.side_effects, Some(SideEffects::NoneOnDryRun));
     assert_eq!(hook.review_versions, [ReviewVersion::V1beta1, ReviewVersion::V1]);
@@ -68,11 +68,11 @@ fn v1alpha1_hooks_become_validating_hooks() {
     let hook = hook(ExternalHook, entry, true);
     assert_eq!(hook.failure_policy, FailurePolicy::Ignore);
     assert_eq!(hook.match_policy, MatchPolicy::Exact);
-    assert_eq!(hook.timeout, Duration::from_secs(30));
+    assert_eq!(hook.call_timeout, Duration::from_secs(30));
     assert_eq!(hook.side_effects, Some(SideEffects::Unknown));
     assert_eq!(hook.review_versions, [ReviewVersion::V1alpha1]);
     assert_eq!(
-        hook.client_config.endpoint,
+        hook.client_config.hook_endpoint,
         service_endpoint(None),
         "the Service decides about the port"
     );
@@ -98,14 +98,17 @@ fn endpoints_are_urls_or_services() {
     };
     let url = client(json!({"url": "https://[::1]:8443/a%20b"}));
     let endpoint = HookEndpoint::Url { host: "::1".to_owned(), port: Some(8443) };
-    assert_eq!((url.endpoint, url.path.as_str()), (endpoint, "/a%20b"));
+    assert_eq!((url.hook_endpoint, url.path.as_str()), (endpoint, "/a%20b"));
     assert_eq!(url.ca_bundle, None);
     for (service, port, path) in [
         (json!({"namespace": "n", "name": "s"}), 443, ""),
         (json!({"namespace": "n", "name": "s", "port": 8443, "path": "/p"}), 8443, "/p"),
     ] {
         let found = client(json!({"service": service}));
-        assert_eq!((found.endpoint, found.path.as_str()), (service_endpoint(Some(port)), path));
+        assert_eq!(
+            (found.hook_endpoint, found.path.as_str()),
+            (service_endpoint(Some(port)), path)
+        );
     }
-    assert_eq!(client(json!({})).endpoint, HookEndpoint::Invalid);
+    assert_eq!(client(json!({})).hook_endpoint, HookEndpoint::Invalid);
 }

@@ -162,7 +162,8 @@ fn exempt_objects_have_no_initializers() {
         assert!(matches!(decision, InitializersOnCreate::Assign(_)), "A21: {unbound:?}");
     }
 
-    let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
+    let off =
+        InitializerOptions { are_initializers_enabled: false, ..InitializerOptions::default() };
     let own = pod_pending(&["x.y.z"]);
     let attributes = Attributes { object: Some(&own), ..pod() };
     assert_eq!(
@@ -384,7 +385,8 @@ fn other_objects_are_not_repaired() {
     );
     assert_eq!(repaired(&tree(failed), "12:00:00", Some(&dead)), None, "it failed");
     assert_eq!(repaired(&pod_pending(&["a.b.c"]), "12:00:00", Some(&dead)), None, "it has no age");
-    let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
+    let off =
+        InitializerOptions { are_initializers_enabled: false, ..InitializerOptions::default() };
     let now = "2026-11-16T12:00:00Z".parse().unwrap();
     assert_eq!(
         repair_on_read(&off, &old_pod(&["a.b.c"]), now, Some(&dead)),
@@ -392,7 +394,7 @@ fn other_objects_are_not_repaired() {
         "the feature is off"
     );
     let alone = InitializerOptions {
-        clock_drift: std::time::Duration::ZERO,
+        clock_drift_max: std::time::Duration::ZERO,
         ..InitializerOptions::default()
     };
     let now = "2026-11-16T10:10:00Z".parse().unwrap();
@@ -435,7 +437,7 @@ proptest! {
         own.clone().write_to_object(&mut written);
         prop_assert_eq!(Initializers::from_object(&written), own.clone());
         let mut shaped = written.clone();
-        prop_assert!(normalize_initializers(&mut shaped).is_ok() || own.failure_status.is_some());
+        prop_assert!(normalize_initializers(&mut shaped).is_ok() || own.failure_written_by_initializer.is_some());
         let mut received = new.clone();
         if normalize_initializers(&mut received).is_ok() {
             let received = Initializers::from_object(&received);

@@ -434,7 +434,7 @@ fn hooks_are_ordered_by_kind_configuration_and_position() {
     ]);
     let matches = all.validating_hooks().match_hooks(&pod());
     let names: Vec<_> =
-        matches.iter().map(|it| (it.list_position, it.hook.name.as_str())).collect();
+        matches.iter().map(|it| (it.hook_list_position, it.hook.name.as_str())).collect();
     assert_eq!(names, [(0, "3.b.c"), (1, "2.b.c"), (2, "1.b.c"), (3, "0.b.c")]);
     assert_eq!(all.mutating_hooks().hooks().len(), 1);
 }
@@ -457,7 +457,7 @@ fn matched_hooks_do_not_depend_on_the_object() {
     let object = tree(json!({"metadata": {"labels": {"a": "b"}}}));
     let patched = Attributes { object: Some(&object), ..deployment };
     let found: Vec<_> = matched.mutating_hooks(&patched).collect();
-    assert_eq!((found.len(), found[0].list_position), (1, 0));
+    assert_eq!((found.len(), found[0].hook_list_position), (1, 0));
     assert_eq!(found[0].matched_resource.resource.version, "v1beta1");
     let other = Attributes { equivalent_resources: &[], ..deployment };
     let found = matched.mutating_hooks(&other).next().unwrap();
@@ -474,7 +474,7 @@ fn wildcard_rules_do_not_change_the_order() {
         (Validating, "c", json!([webhook(json!({"name": "2.b.c", "rules": [exact, exact]}))])),
     ]);
     let matches = all.validating_hooks().match_hooks(&pod());
-    assert_eq!(matches.iter().map(|it| it.list_position).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(matches.iter().map(|it| it.hook_list_position).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 /// A rule with very many names is still found by the index.

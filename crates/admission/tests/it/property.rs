@@ -90,12 +90,12 @@ proptest! {
             .validating_hooks()
             .match_hooks(&attributes)
             .into_iter()
-            .map(|found| (found.list_position, found.matched_resource))
+            .map(|found| (found.hook_list_position, found.matched_resource))
             .collect();
         prop_assert_eq!(&indexed, &naive);
         let matched = all.match_hooks(&attributes);
         let kept: Vec<_> =
-            matched.validating_hooks(&attributes).map(|found| (found.list_position, found.matched_resource)).collect();
+            matched.validating_hooks(&attributes).map(|found| (found.hook_list_position, found.matched_resource)).collect();
         prop_assert_eq!(kept, naive);
         prop_assert_eq!(matched.is_empty(), indexed.is_empty());
         prop_assert!(!matched.has_mutating_hooks());
@@ -105,8 +105,8 @@ proptest! {
     #[test]
     fn any_document_is_refused_or_compiled(entries in odd_value()) {
         for kind in admission::ConfigurationKind::ALL {
-            let raw = crate::documents::tree(json!({"metadata": {"name": "a"}, (kind.list_member_name()): entries}));
-            let compiled = admission::Configuration::compile(kind, &raw);
+            let raw = crate::documents::tree(json!({"metadata": {"name": "a"}, (kind.entries_member_name()): entries}));
+            let compiled = admission::Configuration::compile_configuration(kind, &raw);
             prop_assert_eq!(compiled.name(), "a");
             let mut tree = raw.clone();
             if admission::prepare_configuration(kind, &mut tree).is_ok() {

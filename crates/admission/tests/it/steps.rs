@@ -188,7 +188,10 @@ fn timers_end_at_the_global_timeout() {
     }
     assert_eq!((steps.next_due_at(), n_rounds), (seconds(600.0), 119));
     assert!(!steps.have_timers_ended(seconds(599.999)));
-    let none = InitializerOptions { step_timeout: Duration::ZERO, ..InitializerOptions::default() };
+    let none = InitializerOptions {
+        initializer_step_timeout: Duration::ZERO,
+        ..InitializerOptions::default()
+    };
     let mut steps = InitializerTimers::new(&none, InitializersOrigin::Configuration);
     steps.observe_pending(&sequential(&["a.b.c"]), Duration::ZERO);
     let now = steps.next_due_at();

@@ -6,7 +6,7 @@ use super::{
     BuiltInResource, admission_configuration_resource, admission_registration_resource,
     core_v1_resource, review_resource, stored_v1_resource,
 };
-use crate::kind::{self, KindRules};
+use crate::kind_rules::{self, KindRules};
 use crate::resource::Scope::{Cluster, Namespaced};
 use crate::resource::{NameRule, Subresource, SubresourceKind};
 use crate::schema;
@@ -264,7 +264,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     stored_v1_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
         .with_subresources(STATUS)
         .require_resource_version()
-        .rules(KindRules::Immutable(kind::POD_CERTIFICATE_REQUEST)),
+        .rules(KindRules::Immutable(kind_rules::POD_CERTIFICATE_REQUEST)),
     stored_v1_resource(NETWORKING, "Ingress", "ingresses", Namespaced)
         .with_short_names(&["ing"])
         .with_subresources(STATUS)
@@ -313,7 +313,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .with_subresources(STATUS)
         .require_resource_version()
         .return_object_on_delete()
-        .rules(KindRules::Immutable(kind::VOLUME_ATTACHMENT)),
+        .rules(KindRules::Immutable(kind_rules::VOLUME_ATTACHMENT)),
     admission_registration_resource("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
         .rules(KindRules::MutatingAdmissionPolicy),
     admission_registration_resource(
@@ -378,7 +378,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     stored_v1_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .return_object_on_delete()
-        .rules(KindRules::Immutable(kind::RESOURCE_SLICE)),
+        .rules(KindRules::Immutable(kind_rules::RESOURCE_SLICE)),
     stored_v1_resource(FLOW_CONTROL, "FlowSchema", "flowschemas", Cluster)
         .with_subresources(STATUS)
         .generation()

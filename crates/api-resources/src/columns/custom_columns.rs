@@ -32,7 +32,7 @@ pub(super) static DEFINITION: BuiltInTable = BuiltInTable {
         vec![
             name_cell(tree),
             string_member(spec, "scope").into(),
-            render_versions(spec).into(),
+            render_definition_versions(spec).into(),
             creation_timestamp(tree).map_or(Value::Null, Value::from),
             string_member(spec, "group").into(),
             string_member(names, "kind").into(),
@@ -42,7 +42,7 @@ pub(super) static DEFINITION: BuiltInTable = BuiltInTable {
     },
 };
 
-fn render_versions(spec: &Value) -> String {
+fn render_definition_versions(spec: &Value) -> String {
     let served = list_member(spec, "versions").iter().filter(|it| bool_member(*it, "served"));
     let mut shown: Vec<String> = served
         .map(|it| match bool_member(it, "storage") {
@@ -62,14 +62,14 @@ fn is_established(tree: &Tree) -> bool {
 
 /// The table of a custom resource.
 #[derive(Debug, Clone)]
-pub(crate) struct CustomTable {
+pub(crate) struct CustomResourceTable {
     pub(super) columns: Vec<Column>,
     /// The path of the value of each column after the name; `None` if the path is not supported. Empty
     /// for a resource without printer columns, whose second column is the age.
     json_paths: Vec<Option<JsonPath>>,
 }
 
-impl CustomTable {
+impl CustomResourceTable {
     pub(crate) fn new(columns: &[PrinterColumn]) -> Self {
         if columns.is_empty() {
             let age = Column { r#type: "date".into(), ..AGE };
@@ -84,9 +84,9 @@ impl CustomTable {
             Column {
                 name: column.name.clone().into(),
                 r#type: column.r#type.clone().into(),
-                format: column.format.clone().into(),
+                column_format: column.column_format.clone().into(),
                 description: description.into(),
-                priority: column.priority,
+                column_priority: column.column_priority,
             }
         });
         Self {
@@ -95,7 +95,7 @@ impl CustomTable {
         }
     }
 
-    pub(super) fn custom_cells(&self, tree: &Tree, now: Timestamp) -> Vec<Value> {
+    pub(super) fn custom_resource_cells(&self, tree: &Tree, now: Timestamp) -> Vec<Value> {
         let mut cells = vec![name_cell(tree)];
         if self.json_paths.is_empty() {
             cells.push(age_cell(tree, now));

@@ -18,7 +18,7 @@ pub(super) static EVENT: BuiltInTable = BuiltInTable {
         text_column("Message", "What happened, for people."),
         wide_column("First Seen", "How long ago it first happened."),
         wide_column("Count", "How often it happened."),
-        Column { priority: 1, ..NAME },
+        Column { column_priority: 1, ..NAME },
     ],
     make_cells: |tree, now| {
         let time = |key: &str| tree.get(key).and_then(Value::as_str);

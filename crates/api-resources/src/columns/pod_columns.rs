@@ -74,9 +74,9 @@ impl ContainerSummary {
         }
         summary.n_containers +=
             list_member(spec, "initContainers").iter().filter(|it| is_sidecar(it)).count();
-        let is_initializing = summary.add_init_containers(spec, status);
+        let is_initializing = summary.summarize_init_containers(spec, status);
         if !is_initializing || is_condition_true(conditions, "Initialized") {
-            summary.add_containers(spec, status);
+            summary.summarize_containers(spec, status);
         }
         let is_deleted = value_at_path(tree, &["metadata", "deletionTimestamp"]).is_string();
         if is_deleted && string_member(status, "reason") == "NodeLost" {
@@ -88,10 +88,10 @@ impl ContainerSummary {
     }
 
     /// Adds the init containers. Reports whether one of them has not completed.
-    fn add_init_containers(&mut self, spec: &Value, status: &Value) -> bool {
+    fn summarize_init_containers(&mut self, spec: &Value, status: &Value) -> bool {
         let n_init_containers = list_member(spec, "initContainers").len();
         for (idx, container) in list_member(status, "initContainerStatuses").iter().enumerate() {
-            self.add_restarts(container);
+            self.count_container_restarts(container);
             let terminated = value_at_path(container, &["state", "terminated"]);
             let waiting = string_member(value_at_path(container, &["state", "waiting"]), "reason");
             if !terminated.is_null() && integer_member(terminated, "exitCode") == 0 {
@@ -114,17 +114,17 @@ impl ContainerSummary {
         false
     }
 
-    fn add_containers(&mut self, spec: &Value, status: &Value) {
+    fn summarize_containers(&mut self, spec: &Value, status: &Value) {
         // The restarts of completed init containers do not count any more; those of sidecars do.
         (self.n_restarts, self.last_termination_time) = (0, None);
         for container in list_member(status, "initContainerStatuses") {
             if is_sidecar_named(spec, string_member(container, "name")) {
-                self.add_restarts(container);
+                self.count_container_restarts(container);
             }
         }
         let (mut is_any_running, mut error) = (false, None);
         for container in list_member(status, "containerStatuses").iter().rev() {
-            self.add_restarts(container);
+            self.count_container_restarts(container);
             let state = value_at_path(container, &["state"]);
             let terminated = value_at_path(state, &["terminated"]);
             match string_member(value_at_path(state, &["waiting"]), "reason") {
@@ -155,7 +155,7 @@ impl ContainerSummary {
         }
     }
 
-    fn add_restarts(&mut self, container: &Value) {
+    fn count_container_restarts(&mut self, container: &Value) {
         self.n_restarts = self.n_restarts.saturating_add(integer_member(container, "restartCount"));
         let end =
             string_member(value_at_path(container, &["lastState", "terminated"]), "finishedAt");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api_object::Tree;
 
-use super::definition::Definition;
+use super::custom_resource_definition::CustomResourceDefinition;
 use crate::resource::Resource;
 
 /// A CustomResourceDefinition as it was read, with the resources that it adds. Reading takes time in proportion
@@ -14,7 +14,7 @@ pub struct DefinedResources {
     /// The name of the object.
     pub name: String,
     /// The parts that were read; `None` if the object does not say which resource it defines.
-    pub definition: Option<Definition>,
+    pub custom_resource_definition: Option<CustomResourceDefinition>,
     /// One resource for each served version; none if the definition is not served.
     pub resources: Vec<Arc<Resource>>,
     /// Why the definition adds no resources although it should.
@@ -25,7 +25,7 @@ impl DefinedResources {
     /// Reads a definition and builds the resources of its served versions.
     #[must_use]
     pub fn read(tree: &Tree) -> Self {
-        let definition = Definition::read(tree);
+        let definition = CustomResourceDefinition::read(tree);
         let (resources, fault) = match &definition {
             None => (Vec::new(), Some("does not say which resource it defines")),
             Some(own) if own.is_served() => (own.resources().map(Arc::new).collect(), None),
@@ -40,7 +40,7 @@ impl DefinedResources {
         };
         Self {
             name: api_object::name(tree).to_owned(),
-            definition,
+            custom_resource_definition: definition,
             resources,
             definition_fault: fault,
         }

@@ -4,7 +4,7 @@ use api_object::{Tree, format_rfc3339, object_member_mut};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::definition::{ConditionStatus, DefinitionCondition};
+use super::custom_resource_definition::{ConditionStatus, DefinitionCondition};
 use crate::json_members::{string_member, value_at_path};
 
 /// The finalizer that keeps a definition until all objects of its resource are deleted.
@@ -13,7 +13,11 @@ pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io"
 /// Sets a condition in the status of a definition. Reports whether the status changed.
 ///
 /// The time of the last transition changes only with the status of the condition.
-pub fn set_condition(tree: &mut Tree, condition: &DefinitionCondition, now: Timestamp) -> bool {
+pub fn set_definition_condition(
+    tree: &mut Tree,
+    condition: &DefinitionCondition,
+    now: Timestamp,
+) -> bool {
     let status = object_member_mut(tree, "status");
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if !conditions.is_array() {
@@ -49,7 +53,11 @@ pub fn set_condition(tree: &mut Tree, condition: &DefinitionCondition, now: Time
 }
 
 /// Marks a definition as terminating and adds the finalizer that keeps it until its objects are deleted.
-pub(crate) fn prepare_delete(tree: &mut Tree, finalizers: &mut Vec<String>, now: Timestamp) {
+pub(crate) fn prepare_definition_delete(
+    tree: &mut Tree,
+    finalizers: &mut Vec<String>,
+    now: Timestamp,
+) {
     // A repeated delete must not add a finalizer that was already removed.
     if api_object::is_terminating(tree) {
         return;
@@ -65,5 +73,5 @@ pub(crate) fn prepare_delete(tree: &mut Tree, finalizers: &mut Vec<String>, now:
                   begin soon"
             .to_owned(),
     };
-    set_condition(tree, &condition, now);
+    set_definition_condition(tree, &condition, now);
 }

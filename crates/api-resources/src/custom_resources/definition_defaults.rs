@@ -8,7 +8,7 @@ use crate::json_members::{
     value_at_path,
 };
 
-pub(crate) fn prepare_create(tree: &mut Tree) {
+pub(crate) fn prepare_definition_create(tree: &mut Tree) {
     set_definition_spec_defaults(tree);
     let status = json!({
         "conditions": [],
@@ -19,7 +19,7 @@ pub(crate) fn prepare_create(tree: &mut Tree) {
     add_stored_version(tree);
 }
 
-pub(crate) fn prepare_update(tree: &mut Tree) {
+pub(crate) fn prepare_definition_update(tree: &mut Tree) {
     set_definition_spec_defaults(tree);
     add_stored_version(tree);
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::definition::{Definition, DefinitionVersion, Deprecation};
-use crate::columns::CustomTable;
+use super::custom_resource_definition::{
+    CustomResourceDefinition, DefinitionVersion, VersionDeprecation,
+};
+use crate::columns::CustomResourceTable;
 use crate::resource::{NameRule, Resource, ResourceOrigin, Subresource};
 use crate::scale::ReplicaPaths;
 use crate::verb::Verbs;
@@ -22,16 +24,16 @@ pub struct ServedVersion {
     /// The warning for clients that use the version, if it is deprecated.
     pub deprecation_warning: Option<String>,
     /// The OpenAPI schema of the objects, as JSON text.
-    pub schema: Option<Arc<str>>,
+    pub schema_json: Option<Arc<str>>,
     /// The fields that lists can be filtered by, besides name and namespace: paths that begin with
     /// a dot.
     pub selectable_fields: Vec<String>,
     /// The paths of replicas, if the definition declares the subresource `scale`.
     pub replica_paths: Option<ReplicaPaths>,
-    pub(crate) custom_table: CustomTable,
+    pub(crate) custom_resource_table: CustomResourceTable,
 }
 
-impl Definition {
+impl CustomResourceDefinition {
     /// The resources that the definition adds: one for each served version.
     pub(crate) fn resources(&self) -> impl Iterator<Item = Resource> {
         self.versions.iter().filter(|it| it.is_served).map(|version| self.resource(version))
@@ -41,10 +43,10 @@ impl Definition {
         let names = &self.accepted_names;
         let storage_version = self.storage_version().unwrap_or(version);
         let usual = || format!("{}/{} {} is deprecated", self.group, version.name, names.kind);
-        let deprecation_warning = match &version.deprecation {
-            Deprecation::None => None,
-            Deprecation::DefaultWarning => Some(usual()),
-            Deprecation::CustomWarning(text) => Some(text.clone()),
+        let deprecation_warning = match &version.version_deprecation {
+            VersionDeprecation::None => None,
+            VersionDeprecation::DefaultWarning => Some(usual()),
+            VersionDeprecation::CustomWarning(text) => Some(text.clone()),
         };
         let served = ServedVersion {
             definition_name: self.name.clone(),
@@ -52,10 +54,10 @@ impl Definition {
             storage_version: storage_version.name.clone(),
             is_terminating: self.is_terminating(),
             deprecation_warning,
-            schema: version.schema.clone(),
+            schema_json: version.schema_json.clone(),
             selectable_fields: version.selectable_fields.clone(),
             replica_paths: version.replica_paths.clone(),
-            custom_table: CustomTable::new(&version.columns),
+            custom_resource_table: CustomResourceTable::new(&version.printer_columns),
         };
         Resource {
             group: self.group.clone(),
@@ -84,7 +86,7 @@ impl Definition {
 impl DefinitionVersion {
     /// The subresources in the order in which discovery shows them.
     fn subresources(&self) -> Vec<Subresource> {
-        let status = self.has_status.then_some(Subresource::STATUS);
+        let status = self.has_status_subresource.then_some(Subresource::STATUS);
         let scale = self.replica_paths.is_some().then_some(Subresource::SCALE);
         status.into_iter().chain(scale).collect()
     }

@@ -21,7 +21,7 @@ pub(super) struct NamedResource {
     pub(super) short_names: Vec<String>,
     pub(super) scope: Scope,
     pub(super) subresources: KnownSubresources,
-    pub(super) resource_origin: NameOrigin,
+    pub(super) resource_origin: ResourceNameOrigin,
 }
 
 /// The subresources that a resource has besides [`COMMON_SUBRESOURCES`].
@@ -33,7 +33,7 @@ pub(super) enum KnownSubresources {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NameOrigin {
+pub(super) enum ResourceNameOrigin {
     /// A resource of Kubernetes. A name without a group means the first such resource, as for
     /// kubectl.
     BuiltIn,
@@ -70,15 +70,15 @@ impl NamedResource {
             short_names: resource.short_names.clone(),
             scope: resource.scope,
             subresources: KnownSubresources::Known(names.collect()),
-            resource_origin: match resource.is_custom() {
-                true => NameOrigin::Custom,
-                false => NameOrigin::BuiltIn,
+            resource_origin: match resource.is_custom_resource() {
+                true => ResourceNameOrigin::Custom,
+                false => ResourceNameOrigin::BuiltIn,
             },
         }
     }
 
     /// Reads the names of a definition, whether it is served or not.
-    pub(super) fn from_definition(tree: &Tree) -> Option<Self> {
+    pub(super) fn from_custom_resource_definition(tree: &Tree) -> Option<Self> {
         let spec = tree.get("spec")?.as_object()?;
         let names = spec.get("names")?.as_object()?;
         let (group, plural) = (string_member(spec, "group"), string_member(names, "plural"));
@@ -107,7 +107,7 @@ impl NamedResource {
             short_names: string_list_member(names, "shortNames"),
             scope,
             subresources: KnownSubresources::Known(subresources),
-            resource_origin: NameOrigin::Custom,
+            resource_origin: ResourceNameOrigin::Custom,
         })
     }
 

@@ -31,7 +31,7 @@ fn table() -> ResourceNameTable {
         definition("mesh.example.com", "services", "Service", json!({"shortNames": ["po"]})),
         definition("old.example.com", "deployments", "Deployment", json!({"singular": "rollout"})),
     ] {
-        table.add_definition(&definition);
+        table.add_custom_resource_definition(&definition);
     }
     table.add_external_group("aggregated.example.com");
     table
@@ -129,7 +129,7 @@ fn custom_resources_take_no_name_of_kubernetes() {
         definition("certificates.evil.example", "signers", "Signer", json!({})),
         definition("custom.metrics.k8s.io.evil.example", "pods", "Pod", json!({})),
     ] {
-        table.add_definition(&definition);
+        table.add_custom_resource_definition(&definition);
     }
     for (group, name, want) in [
         (Some(""), "users", Some("users")),
@@ -211,7 +211,7 @@ fn the_table_of_a_server_has_what_it_serves() {
 fn many_candidates_are_shortened() {
     let mut table = ResourceNameTable::default();
     for idx in 0..12 {
-        table.add_definition(&definition(
+        table.add_custom_resource_definition(&definition(
             &format!("g{idx}.example.com"),
             "widgets",
             "Widget",

@@ -123,9 +123,9 @@ fn a_namespace_is_not_deleted_with_others() {
     let namespaces = registry.resource("", "v1", "namespaces").expect("served");
     assert!(!namespaces.supports_verb(Verb::DeleteCollection));
     assert!(namespaces.supports_verb(Verb::Delete));
-    let finalize = namespaces.subresource("finalize").expect("a subresource");
+    let finalize = namespaces.find_subresource("finalize").expect("a subresource");
     assert!(finalize.verbs.contains(Verb::Update) && !finalize.verbs.contains(Verb::Get));
-    assert!(namespaces.subresource("token").is_none());
+    assert!(namespaces.find_subresource("token").is_none());
 }
 
 /// The answer about an unknown resource depends on its API group.

@@ -11,7 +11,7 @@ use crate::world::{
 
 /// The headings of a resource; those for people who want more in parentheses.
 fn headings(resource: &api_resources::Resource) -> Vec<String> {
-    let heading = |it: &api_resources::Column| match it.priority {
+    let heading = |it: &api_resources::Column| match it.column_priority {
         0 => it.name.to_string(),
         _ => format!("({})", it.name),
     };
@@ -405,7 +405,7 @@ fn definitions_choose_the_columns_of_their_objects() {
     let mut plain = widgets();
     plain["spec"]["versions"] = json!([version("v1", true)]);
     plain["spec"]["versions"][0]["additionalPrinterColumns"] = Value::Null;
-    let (registry, _) = Registry::with_definitions(&[&established(plain)]);
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&established(plain)]);
     let plain = registry.resource("example.com", "v1", "widgets").expect("served");
     assert_eq!(headings(plain), ["Name", "Age"]);
     assert_eq!(table_columns(plain)[1].r#type, "date");
@@ -426,7 +426,7 @@ fn columns_of_definitions_have_types() {
         column("date", ".a"),
         column("string", ".a[0:1]"),
     ]);
-    let (registry, _) = Registry::with_definitions(&[&established(definition)]);
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&established(definition)]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("served");
     for (value, want) in [
         (json!("t"), json!(["t", null, null, null, "<invalid>", null])),
@@ -533,8 +533,8 @@ proptest! {
             api_resources::prepare_delete(resource, &mut prepared, &mut finalizers, now());
         }
         let mut definition = object;
-        api_resources::accept_names(&mut definition, &[], now());
+        api_resources::accept_definition_names(&mut definition, &[], now());
         api_resources::mark_established(&mut definition, now());
-        let _ = Registry::with_definitions(&[&definition]);
+        let _ = Registry::with_custom_resource_definitions(&[&definition]);
     }
 }

@@ -64,7 +64,7 @@ fn complete(kind: ConfigurationKind) -> Value {
         ConfigurationKind::Mutating => with(webhook, json!({"reinvocationPolicy": "Never"})),
         ConfigurationKind::Validating => webhook,
     };
-    json!({"metadata": {"name": "a"}, (kind.list_member_name()): [entry]})
+    json!({"metadata": {"name": "a"}, (kind.entries_member_name()): [entry]})
 }
 
 #[test]
@@ -100,12 +100,13 @@ fn what_is_published_is_what_is_known() {
         assert_eq!(prepared, known, "something is unknown or has another default");
 
         let path = format!("apis/{}/{}", ConfigurationKind::GROUP, kind.version());
-        let document = &registry.openapi().version_document(&path).expect("a document").body;
+        let document =
+            &registry.openapi().openapi_document_of_version(&path).expect("a document").body;
         let document: Value = serde_json::from_slice(document).expect("JSON");
         let schemas = &document["components"]["schemas"];
         let name = format!("io.k8s.api.admissionregistration.{}.{}", kind.version(), kind.name());
-        let list = &schemas[&name]["properties"][kind.list_member_name()];
-        compare(schemas, list, &object[kind.list_member_name()], kind.list_member_name());
+        let list = &schemas[&name]["properties"][kind.entries_member_name()];
+        compare(schemas, list, &object[kind.entries_member_name()], kind.entries_member_name());
     }
 }
 
@@ -148,14 +149,14 @@ fn configurations_get_their_defaults_when_they_are_made_and_when_they_change() {
     ] {
         let resource = resource_of(kind);
         let given = tree(
-            json!({"metadata": {"name": "a"}, (kind.list_member_name()): [entry], "spec": {}}),
+            json!({"metadata": {"name": "a"}, (kind.entries_member_name()): [entry], "spec": {}}),
         );
         let (mut made, mut changed) = (given.clone(), given.clone());
         api_resources::prepare_create(&resource, &mut made).expect("the right types");
         api_resources::prepare_update(&resource, &mut changed, &given, None)
             .expect("the right types");
         for tree in [made, changed] {
-            assert_eq!(tree[kind.list_member_name()][0][member], want, "{kind:?}");
+            assert_eq!(tree[kind.entries_member_name()][0][member], want, "{kind:?}");
             assert_eq!(tree["metadata"], json!({"name": "a"}));
             assert!(tree.get("spec").is_none(), "the kind has no such member");
         }
@@ -202,7 +203,7 @@ fn the_generation_of_a_configuration_counts_changes_of_its_list() {
         let changed = |new: Value, old: Value| {
             api_resources::is_spec_changed(&resource, &tree(new), &tree(old))
         };
-        let list = kind.list_member_name();
+        let list = kind.entries_member_name();
         let one = json!({"metadata": {"name": "a"}, (list): [{"name": "a.b.c"}]});
         let labelled = json!({"metadata": {"labels": {"x": "y"}}, (list): [{"name": "a.b.c"}]});
         assert!(!changed(labelled, one.clone()));

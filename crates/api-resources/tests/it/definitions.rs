@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api_object::Tree;
 use api_resources::{
-    CLEANUP_FINALIZER, DefinedResources, Definition, DefinitionChange, Registry, Verb,
+    CLEANUP_FINALIZER, CustomResourceDefinition, DefinedResources, DefinitionChange, Registry, Verb,
 };
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn with(path: &[&str], value: Value) -> Tree {
 }
 
 fn conditions(definition: &Tree) -> Vec<(String, String, String, String)> {
-    let definition = Definition::read(definition).expect("a definition");
+    let definition = CustomResourceDefinition::read(definition).expect("a definition");
     let shown = |it: &api_resources::DefinitionCondition| {
         (it.r#type.clone(), it.status.name().to_owned(), it.reason.clone(), it.message.clone())
     };
@@ -254,15 +254,19 @@ fn a_version_that_objects_were_stored_in_stays() {
 #[test]
 fn names_are_accepted_then_the_resource_is_established() {
     let mut definition = created(widgets());
-    let (registry, _) = Registry::with_definitions(&[&definition]);
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&definition]);
     assert!(registry.group("example.com").is_none());
 
-    assert!(api_resources::accept_names(&mut definition, &[], now()));
-    assert!(!api_resources::accept_names(&mut definition, &[], now()), "settled once");
-    let (registry, _) = Registry::with_definitions(&[&definition]);
+    assert!(api_resources::accept_definition_names(&mut definition, &[], now()));
+    assert!(!api_resources::accept_definition_names(&mut definition, &[], now()), "settled once");
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&definition]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("served");
-    assert!(widgets.has_status() && widgets.has_generation && widgets.is_resource_version_required);
-    assert!(!Definition::read(&definition).expect("a definition").is_established());
+    assert!(
+        widgets.has_status_subresource()
+            && widgets.has_generation
+            && widgets.is_resource_version_required
+    );
+    assert!(!CustomResourceDefinition::read(&definition).expect("a definition").is_established());
 
     assert!(api_resources::mark_established(&mut definition, now()));
     assert!(!api_resources::mark_established(&mut definition, now()), "established once");
@@ -293,7 +297,7 @@ fn names_are_accepted_then_the_resource_is_established() {
 #[test]
 fn who_comes_later_waits_for_a_name() {
     let first = established(widgets());
-    let others = [Definition::read(&first).expect("a definition")];
+    let others = [CustomResourceDefinition::read(&first).expect("a definition")];
     for (key, value, reason, name) in [
         ("kind", json!("Widget"), "KindConflict", "Widget"),
         ("listKind", json!("WidgetList"), "ListKindConflict", "WidgetList"),
@@ -312,7 +316,7 @@ fn who_comes_later_waits_for_a_name() {
             second["spec"]["names"]["listKind"] = json!("GadgetList");
             second["spec"]["names"]["singular"] = json!("gadget");
         }
-        assert!(api_resources::accept_names(&mut second, &others, now()));
+        assert!(api_resources::accept_definition_names(&mut second, &others, now()));
         assert!(!api_resources::mark_established(&mut second, now()));
         assert_eq!(
             conditions(&second),
@@ -327,15 +331,15 @@ fn who_comes_later_waits_for_a_name() {
             ],
             "{key}"
         );
-        let (registry, _) = Registry::with_definitions(&[&first, &second]);
+        let (registry, _) = Registry::with_custom_resource_definitions(&[&first, &second]);
         assert!(registry.resource("example.com", "v1", "gadgets").is_none());
         // When the other one goes, the name is free.
-        assert!(api_resources::accept_names(&mut second, &[], now()));
+        assert!(api_resources::accept_definition_names(&mut second, &[], now()));
         assert!(api_resources::mark_established(&mut second, now()));
     }
     let mut elsewhere = created(with(&["spec", "group"], json!("example.org")));
     elsewhere["metadata"]["name"] = json!("widgets.example.org");
-    api_resources::accept_names(&mut elsewhere, &others, now());
+    api_resources::accept_definition_names(&mut elsewhere, &others, now());
     assert!(api_resources::mark_established(&mut elsewhere, now()), "other groups do not matter");
 }
 
@@ -343,7 +347,7 @@ fn who_comes_later_waits_for_a_name() {
 fn the_time_of_a_condition_is_that_of_its_change() {
     let mut definition = created(widgets());
     let later = now() + jiff::SignedDuration::from_secs(60);
-    api_resources::accept_names(&mut definition, &[], now());
+    api_resources::accept_definition_names(&mut definition, &[], now());
     api_resources::mark_established(&mut definition, later);
     let times: Vec<&Value> = definition["status"]["conditions"]
         .as_array()
@@ -352,9 +356,9 @@ fn the_time_of_a_condition_is_that_of_its_change() {
         .map(|it| &it["lastTransitionTime"])
         .collect();
     assert_eq!(times, ["2026-11-15T18:02:38Z", "2026-11-15T18:03:38Z"]);
-    let accepted = Definition::read(&definition).expect("a definition");
+    let accepted = CustomResourceDefinition::read(&definition).expect("a definition");
     let accepted = accepted.find_condition("NamesAccepted").expect("a condition").clone();
-    assert!(!api_resources::set_condition(&mut definition, &accepted, later), "no news");
+    assert!(!api_resources::set_definition_condition(&mut definition, &accepted, later), "no news");
 }
 
 #[test]
@@ -364,8 +368,8 @@ fn objects_go_before_their_definition() {
     let mut finalizers = Vec::new();
     api_resources::prepare_delete(&definitions, &mut definition, &mut finalizers, now());
     assert_eq!(finalizers, [CLEANUP_FINALIZER]);
-    assert!(Definition::read(&definition).expect("a definition").is_terminating());
-    let (registry, _) = Registry::with_definitions(&[&definition]);
+    assert!(CustomResourceDefinition::read(&definition).expect("a definition").is_terminating());
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&definition]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("still served");
     let api_resources::ResourceOrigin::Custom(served) = &widgets.resource_origin else {
         panic!("it is custom")
@@ -394,7 +398,7 @@ fn what_the_program_serves_can_not_be_replaced() {
     let again = impostor(EXTENSIONS, "customresourcedefinitions", "v9");
     let beside = impostor("rbac.authorization.k8s.io", "gadgets", "v1");
     let newer = impostor("rbac.authorization.k8s.io", "gadgets", "v2alpha1");
-    let (registry, faults) = Registry::with_definitions(&[&again, &beside, &newer]);
+    let (registry, faults) = Registry::with_custom_resource_definitions(&[&again, &beside, &newer]);
     let names: Vec<&str> = faults.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
@@ -402,10 +406,10 @@ fn what_the_program_serves_can_not_be_replaced() {
     );
     assert!(registry.resource(EXTENSIONS, "v9", "customresourcedefinitions").is_none());
     let roles = registry.resource("rbac.authorization.k8s.io", "v1", "roles").expect("served");
-    assert!(!roles.is_custom());
+    assert!(!roles.is_custom_resource());
     assert!(registry.resource("rbac.authorization.k8s.io", "v2alpha1", "gadgets").is_some());
     let unreadable = tree(json!({ "metadata": { "name": "odd" }, "spec": {} }));
-    let (_, faults) = Registry::with_definitions(&[&unreadable]);
+    let (_, faults) = Registry::with_custom_resource_definitions(&[&unreadable]);
     assert_eq!(faults, [("odd".to_owned(), "does not say which resource it defines".to_owned())]);
 }
 
@@ -422,9 +426,13 @@ fn only_names_of_its_own_are_served() {
     let mut other_name = established(widgets());
     other_name["metadata"]["name"] = json!("gadgets.example.com");
     for definition in [renamed, other_plural, other_kind, other_name] {
-        let (registry, faults) = Registry::with_definitions(&[&definition]);
+        let (registry, faults) = Registry::with_custom_resource_definitions(&[&definition]);
         assert_eq!(faults.len(), 1, "{definition:?}");
-        assert_eq!(registry.resources().filter(|it| it.is_custom()).count(), 0, "{definition:?}");
+        assert_eq!(
+            registry.resources().filter(|it| it.is_custom_resource()).count(),
+            0,
+            "{definition:?}"
+        );
     }
 }
 
@@ -445,13 +453,18 @@ fn the_place_of_a_definition_is_its_own() {
         ("rbac.authorization.k8s.io", "clusterroles", None),
         ("authorization.k8s.io", "subjectaccessreviews", None),
     ] {
-        let definition = Definition::read(&impostor(group, plural, "v9")).expect("a definition");
+        let definition =
+            CustomResourceDefinition::read(&impostor(group, plural, "v9")).expect("a definition");
         let prefix = api_resources::definition_key_prefix("/r", &definition);
         assert_eq!(prefix.as_deref(), want, "{plural}.{group}");
     }
     // One word could be the place of something else: `services/specs`.
     for (group, plural) in [("services", "specs"), ("a.b/c", "d"), ("..", "x"), ("a.b", "")] {
-        assert_eq!(Definition::read(&impostor(group, plural, "v9")), None, "{plural}.{group}");
+        assert_eq!(
+            CustomResourceDefinition::read(&impostor(group, plural, "v9")),
+            None,
+            "{plural}.{group}"
+        );
     }
 }
 
@@ -474,7 +487,7 @@ fn names_of_the_program_are_in_use() {
             definition["spec"]["names"]["singular"] = json!("other");
             definition["spec"]["names"]["listKind"] = json!("OtherList");
         }
-        assert!(api_resources::accept_names(&mut definition, &[], now()));
+        assert!(api_resources::accept_definition_names(&mut definition, &[], now()));
         assert!(!api_resources::mark_established(&mut definition, now()));
         let want =
             condition("NamesAccepted", "False", reason, &format!("\"{value}\" is already in use"));
@@ -488,7 +501,7 @@ fn versions_are_in_order_and_store_in_one_place() {
         json!([version("v1alpha1", false), version("v1", true), version("v2beta1", false)]);
     let mut definition = with(&["spec", "versions"], versions);
     definition["spec"]["versions"][2]["deprecated"] = json!(true);
-    let (registry, _) = Registry::with_definitions(&[&established(definition)]);
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&established(definition)]);
     let group = registry.group("example.com").expect("a group");
     let order: Vec<&str> = group.versions.iter().map(|it| it.version.as_str()).collect();
     assert_eq!(order, ["v1", "v2beta1", "v1alpha1"]);
@@ -548,7 +561,7 @@ fn a18_a_change_of_one_definition_shares_the_others() {
         Registry::with_built_in_resources().with_definition_changes(defined.iter().map(added));
     assert_eq!(faults, []);
     let openapi = |registry: &Registry, path: &str| {
-        registry.openapi().version_document(path).map(|document| document.body.as_ptr())
+        registry.openapi().openapi_document_of_version(path).map(|document| document.body.as_ptr())
     };
     let paths = ["apis/y.example.com/v1", "apis/x.example.com/v1"];
     let documents_before = paths.map(|path| openapi(&before, path));

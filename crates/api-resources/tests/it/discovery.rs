@@ -1,11 +1,11 @@
 //! The discovery documents of built-in and custom resources.
 
-use api_resources::{Discovery, PublishedDocument, Registry};
+use api_resources::{Discovery, EncodedDocument, Registry};
 use serde_json::{Value, json};
 
 use crate::world::{RBAC, established, widgets, with_widgets};
 
-fn read(document: &PublishedDocument) -> Value {
+fn read(document: &EncodedDocument) -> Value {
     serde_json::from_slice(&document.body).expect("JSON")
 }
 
@@ -168,7 +168,7 @@ fn definitions_come_and_go() {
 fn a_resource_that_is_going_does_not_invite_changes() {
     let mut definition = established(widgets());
     definition["metadata"]["deletionTimestamp"] = json!("2026-11-15T18:02:38Z");
-    let (registry, _) = Registry::with_definitions(&[&definition]);
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&definition]);
     let list = read(registry.discovery().version("example.com", "v1").expect("a version"));
     assert_eq!(
         entry(&list, "widgets")["verbs"],

@@ -80,7 +80,7 @@ fn a_definition_can_offer_fields() {
     let mut definition = widgets();
     let version = &mut definition["spec"]["versions"][0];
     version["selectableFields"] = json!([{ "jsonPath": ".spec.size" }]);
-    let (registry, _) = Registry::with_definitions(&[&established(definition)]);
+    let (registry, _) = Registry::with_custom_resource_definitions(&[&established(definition)]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("served");
     assert_eq!(check(widgets, "spec.size=3"), Ok(()));
     let widget: Tree = tree(json!({ "metadata": { "name": "a" }, "spec": { "size": 3 } }));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::world::with_widgets;
 
 fn document(registry: &Registry, path: &str) -> Value {
-    let document = registry.openapi().version_document(path).expect("a document");
+    let document = registry.openapi().openapi_document_of_version(path).expect("a document");
     serde_json::from_slice(&document.body).expect("JSON")
 }
 
@@ -30,14 +30,14 @@ fn the_index_names_every_version() {
     let index: Value = serde_json::from_slice(&registry.openapi().index().body).expect("JSON");
     let paths = index["paths"].as_object().expect("paths");
     for (path, entry) in paths {
-        let document = registry.openapi().version_document(path).expect("a document");
+        let document = registry.openapi().openapi_document_of_version(path).expect("a document");
         let want = format!("/openapi/v3/{path}?hash={}", document.hash);
         assert_eq!(entry["serverRelativeURL"], want.as_str());
     }
     for path in ["api/v1", "apis/apps/v1", "apis/example.com/v1"] {
         assert!(paths.contains_key(path), "{path}");
     }
-    assert!(registry.openapi().version_document("apis/nosuch/v1").is_none());
+    assert!(registry.openapi().openapi_document_of_version("apis/nosuch/v1").is_none());
 }
 
 /// A kind without such an operation cannot be created by kubectl. Kubernetes has none for a Binding, which schedulers create.

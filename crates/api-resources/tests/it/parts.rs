@@ -28,7 +28,7 @@ fn object(state: &str) -> Value {
 /// The members that a write to a path changes.
 fn changed(resource: &Resource, subresource: Option<&str>) -> Vec<&'static str> {
     let (old, mut new) = (tree(object("old")), tree(object("new")));
-    api_resources::reset_fields(resource, &mut new, &old, subresource);
+    api_resources::reset_unwritable_fields(resource, &mut new, &old, subresource);
     // The rule about the finalizers of namespaces is one of their own.
     if subresource == Some("finalize") {
         api_resources::prepare_update(resource, &mut new, &old, subresource)
@@ -47,7 +47,7 @@ fn changed(resource: &Resource, subresource: Option<&str>) -> Vec<&'static str> 
 
 /// The members of metadata that a write to the status of a kind keeps, as Kubernetes does.
 fn kept_by_status(resource: &Resource) -> Vec<String> {
-    if resource.is_custom() {
+    if resource.is_custom_resource() {
         return METADATA.map(str::to_owned).to_vec();
     }
     let facts = FACTS.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -68,7 +68,9 @@ fn each_path_of_each_kind_changes_what_it_does_in_kubernetes() {
         for subresource in paths.map(|part| Some(part.name)).chain([None]) {
             n_paths += 1;
             let want: Vec<&str> = match subresource {
-                None if resource.has_status() => METADATA.into_iter().chain(["spec"]).collect(),
+                None if resource.has_status_subresource() => {
+                    METADATA.into_iter().chain(["spec"]).collect()
+                }
                 None => METADATA.into_iter().chain(["spec", "status"]).collect(),
                 Some("status" | "approval") => {
                     let kept = kept_by_status(resource);

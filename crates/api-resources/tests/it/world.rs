@@ -68,14 +68,14 @@ pub(crate) fn version(name: &str, is_storage: bool) -> Value {
 pub(crate) fn established(mut definition: Tree) -> Tree {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
     api_resources::prepare_create(&definitions, &mut definition).expect("the right types");
-    assert!(api_resources::accept_names(&mut definition, &[], now()));
+    assert!(api_resources::accept_definition_names(&mut definition, &[], now()));
     assert!(api_resources::mark_established(&mut definition, now()));
     definition
 }
 
 /// A registry that serves widgets.
 pub(crate) fn with_widgets() -> Registry {
-    let (registry, faults) = Registry::with_definitions(&[&established(widgets())]);
+    let (registry, faults) = Registry::with_custom_resource_definitions(&[&established(widgets())]);
     assert!(faults.is_empty(), "{faults:?}");
     registry
 }

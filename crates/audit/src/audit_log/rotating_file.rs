@@ -9,7 +9,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::Rotation;
+use super::LogRotationOptions;
 
 /// Only the owner of the file may read the audit log.
 const FILE_MODE: u32 = 0o600;
@@ -23,7 +23,7 @@ const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 #[derive(Debug)]
 pub(super) struct RotatingFile {
     path: PathBuf,
-    rotation: Rotation,
+    rotation_options: LogRotationOptions,
     file: File,
     file_bytes: u64,
     /// Whether the file ends in the middle of a line.
@@ -31,21 +31,27 @@ pub(super) struct RotatingFile {
 }
 
 impl RotatingFile {
-    pub(super) fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, rotation: LogRotationOptions) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
         let file = open_for_append(path)?;
         let n_bytes = file.metadata()?.len();
         let ends_mid_line = n_bytes > 0 && read_last_byte(path)? != Some(b'\n');
-        Ok(Self { path: path.to_owned(), rotation, file, file_bytes: n_bytes, ends_mid_line })
+        Ok(Self {
+            path: path.to_owned(),
+            rotation_options: rotation,
+            file,
+            file_bytes: n_bytes,
+            ends_mid_line,
+        })
     }
 
     /// Writes a line. If the line would make the file too long, the file is rotated first. If the rotation
     /// fails, the line is appended to the old file, because no line may be lost.
     pub(super) fn write(&mut self, line: &[u8], now: Timestamp) -> io::Result<()> {
         let is_full = self
-            .rotation
+            .rotation_options
             .file_bytes_max
             .is_some_and(|max| self.file_bytes > 0 && self.file_bytes + line.len() as u64 > max);
         if is_full {
@@ -124,8 +130,9 @@ impl RotatingFile {
         backups.sort();
         for (idx, (moment, path)) in backups.iter().rev().enumerate() {
             let age = now.duration_since(*moment).unsigned_abs();
-            let is_old = self.rotation.backup_age_max.is_some_and(|max| *moment < now && age > max);
-            let is_surplus = self.rotation.backups_max.is_some_and(|max| idx >= max);
+            let is_old =
+                self.rotation_options.backup_age_max.is_some_and(|max| *moment < now && age > max);
+            let is_surplus = self.rotation_options.backups_max.is_some_and(|max| idx >= max);
             if is_old || is_surplus {
                 let _ = fs::remove_file(path);
             }

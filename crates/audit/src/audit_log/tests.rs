@@ -22,8 +22,8 @@ fn files(directory: &TempDir) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn rotation(bytes_max: u64) -> Rotation {
-    Rotation { file_bytes_max: Some(bytes_max), ..Rotation::default() }
+fn rotation(bytes_max: u64) -> LogRotationOptions {
+    LogRotationOptions { file_bytes_max: Some(bytes_max), ..LogRotationOptions::default() }
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn lines_are_appended_and_private() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("logs").join("audit.log");
     for n in 1..=2 {
-        let log = AuditLog::open_file(&path, Rotation::default()).unwrap();
+        let log = AuditLog::open_log_file(&path, LogRotationOptions::default()).unwrap();
         log.write(b"line\n", at(0)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "line\n".repeat(n));
     }
@@ -41,7 +41,7 @@ fn lines_are_appended_and_private() {
 #[test]
 fn a_full_file_is_set_aside() {
     let directory = tempfile::tempdir().unwrap();
-    let log = AuditLog::open_file(&directory.path().join("audit.log"), rotation(10)).unwrap();
+    let log = AuditLog::open_log_file(&directory.path().join("audit.log"), rotation(10)).unwrap();
     for (n, line) in ["1234\n", "5678\n", "9\n", "a longer line\n", "b\n"].into_iter().enumerate() {
         log.write(line.as_bytes(), at(n as i64)).unwrap();
     }
@@ -59,7 +59,7 @@ fn a_full_file_is_set_aside() {
 #[test]
 fn files_of_one_moment_have_different_names() {
     let directory = tempfile::tempdir().unwrap();
-    let log = AuditLog::open_file(&directory.path().join("audit"), rotation(1)).unwrap();
+    let log = AuditLog::open_log_file(&directory.path().join("audit"), rotation(1)).unwrap();
     for _ in 0..4 {
         log.write(b"line\n", at(0)).unwrap();
     }
@@ -82,8 +82,8 @@ fn old_files_are_removed_by_number_and_by_age() {
     for name in ["audit-notes.log", "audit-2026-11-16T03-00-00.000.txt", "other.log"] {
         fs::write(directory.path().join(name), "").unwrap();
     }
-    let by_number = Rotation { backups_max: Some(2), ..rotation(1) };
-    let log = AuditLog::open_file(&path, by_number).unwrap();
+    let by_number = LogRotationOptions { backups_max: Some(2), ..rotation(1) };
+    let log = AuditLog::open_log_file(&path, by_number).unwrap();
     for n in 0..5 {
         log.write(b"line\n", at(n)).unwrap();
     }
@@ -97,8 +97,9 @@ fn old_files_are_removed_by_number_and_by_age() {
         logs(&directory),
         ["audit-2026-11-16T03-00-03.000.log", "audit-2026-11-16T03-00-04.000.log"]
     );
-    let by_age = Rotation { backup_age_max: Some(Duration::from_secs(60)), ..rotation(1) };
-    let log = AuditLog::open_file(&path, by_age).unwrap();
+    let by_age =
+        LogRotationOptions { backup_age_max: Some(Duration::from_secs(60)), ..rotation(1) };
+    let log = AuditLog::open_log_file(&path, by_age).unwrap();
     log.write(b"line\n", at(64)).unwrap();
     assert_eq!(
         logs(&directory),
@@ -113,7 +114,7 @@ fn a_torn_line_is_closed_before_the_next_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("audit.log");
     fs::write(&path, "whole\nhal").unwrap();
-    let log = AuditLog::open_file(&path, Rotation::default()).unwrap();
+    let log = AuditLog::open_log_file(&path, LogRotationOptions::default()).unwrap();
     log.write(b"next\n", at(0)).unwrap();
     log.write(b"last\n", at(0)).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "whole\nhal\nnext\nlast\n");
@@ -122,7 +123,8 @@ fn a_torn_line_is_closed_before_the_next_one() {
 #[test]
 fn a_line_that_is_not_written_is_an_error() {
     // The device takes no bytes, like a disk that is full.
-    let log = AuditLog::open_file(Path::new("/dev/full"), Rotation::default()).unwrap();
+    let log =
+        AuditLog::open_log_file(Path::new("/dev/full"), LogRotationOptions::default()).unwrap();
     let error = log.write(b"line\n", at(0)).unwrap_err();
     assert_eq!(error.to_string(), "cannot write to the audit log");
 }
@@ -130,7 +132,8 @@ fn a_line_that_is_not_written_is_an_error() {
 #[test]
 fn a_log_that_can_not_be_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let error = AuditLog::open_file(directory.path(), Rotation::default()).unwrap_err();
+    let error =
+        AuditLog::open_log_file(directory.path(), LogRotationOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("cannot open audit log `{}`", directory.path().display())
@@ -141,7 +144,7 @@ fn a_log_that_can_not_be_is_named() {
 fn if_there_can_be_no_new_file_the_old_one_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("audit.log");
-    let log = AuditLog::open_file(&path, rotation(1)).unwrap();
+    let log = AuditLog::open_log_file(&path, rotation(1)).unwrap();
     log.write(b"one\n", at(0)).unwrap();
     // The file is gone, so it cannot be set aside; the open one still takes lines.
     fs::remove_file(&path).unwrap();
@@ -152,7 +155,7 @@ fn if_there_can_be_no_new_file_the_old_one_goes_on() {
 fn lines_of_many_writers_do_not_mix() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("audit.log");
-    let log = AuditLog::open_file(&path, rotation(10_000)).unwrap();
+    let log = AuditLog::open_log_file(&path, rotation(10_000)).unwrap();
     std::thread::scope(|scope| {
         for letter in b'a'..=b'h' {
             let log = &log;

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::status::LossCause;
+use super::backend_status::LossCause;
 use super::throttle::TokenBucket;
 use super::{BackendMode, BackendOptions, BackendState, EventSink, Message, QueuedEvent};
 
@@ -16,7 +16,7 @@ use super::{BackendMode, BackendOptions, BackendState, EventSink, Message, Queue
 #[derive(Default)]
 struct EventBatch {
     events: Vec<QueuedEvent>,
-    n_bytes: usize,
+    n_batch_bytes: usize,
 }
 
 /// The message that ended a batch; `Nothing` if its size or its time limit ended it.
@@ -83,7 +83,7 @@ pub(super) async fn write_until_closed(
 
 impl EventBatch {
     fn push(&mut self, event: QueuedEvent) {
-        self.n_bytes += event.event_line.len();
+        self.n_batch_bytes += event.event_line.len();
         self.events.push(event);
     }
 
@@ -105,7 +105,7 @@ impl EventBatch {
                 None => break,
                 Some(Message::Flush(done)) => return MessageAfterBatch::Flush(done),
                 Some(Message::Event(event)) => {
-                    if self.n_bytes + event.event_line.len() > options.batch_bytes_max {
+                    if self.n_batch_bytes + event.event_line.len() > options.batch_bytes_max {
                         return MessageAfterBatch::Next(event);
                     }
                     self.push(event);
@@ -124,14 +124,14 @@ async fn write_batch(sink: Arc<dyn EventSink>, batch: EventBatch, state: Arc<Bac
         let (n_written, n_lost) = match sink.write_events(rest).await {
             Ok(()) => (rest.len(), 0),
             Err(error) => {
-                state.event_counts.set_last_error(error.message);
+                state.event_counts.set_last_sink_error(error.message);
                 let n_written = error.n_written_events.min(rest.len() - 1);
                 (n_written, error.n_lost_events.clamp(1, rest.len() - n_written))
             }
         };
         state.is_stalled.store(false, Ordering::Release);
-        state.event_counts.count_written(n_written);
-        state.event_counts.count_lost(LossCause::Failed, n_lost);
+        state.event_counts.count_written_events(n_written);
+        state.event_counts.count_lost_events(LossCause::Failed, n_lost);
         for (idx, event) in events.by_ref().take(n_written + n_lost).enumerate() {
             if let Some(waiting) = event.result_sender {
                 // The request may have given up.

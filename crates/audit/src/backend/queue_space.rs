@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::status::LossCause;
+use super::backend_status::LossCause;
 
 /// Counts the events in a queue and their bytes, of each user and in total. Its memory is bounded by the number of
 /// events.
@@ -15,8 +15,8 @@ pub(super) struct QueueSpace {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct QueueLoad {
-    n_events: usize,
-    n_bytes: usize,
+    n_queued_events: usize,
+    n_queued_bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -28,10 +28,10 @@ struct UsedSpace {
 
 /// The space of one event. Dropping it frees the space.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub(super) struct QueueReservation {
     queue_space: Arc<QueueSpace>,
     user: Arc<str>,
-    n_bytes: usize,
+    n_reserved_bytes: usize,
 }
 
 /// Why there is no space for an event.
@@ -43,29 +43,35 @@ pub(super) enum QueueFull {
 
 impl QueueLoad {
     fn with_event_added(self, n_bytes: usize) -> Self {
-        Self { n_events: self.n_events + 1, n_bytes: self.n_bytes + n_bytes }
+        Self {
+            n_queued_events: self.n_queued_events + 1,
+            n_queued_bytes: self.n_queued_bytes + n_bytes,
+        }
     }
 
     fn with_event_removed(self, n_bytes: usize) -> Self {
         Self {
-            n_events: self.n_events.saturating_sub(1),
-            n_bytes: self.n_bytes.saturating_sub(n_bytes),
+            n_queued_events: self.n_queued_events.saturating_sub(1),
+            n_queued_bytes: self.n_queued_bytes.saturating_sub(n_bytes),
         }
     }
 
     fn half_load(self) -> Self {
-        Self { n_events: self.n_events.div_ceil(2), n_bytes: self.n_bytes.div_ceil(2) }
+        Self {
+            n_queued_events: self.n_queued_events.div_ceil(2),
+            n_queued_bytes: self.n_queued_bytes.div_ceil(2),
+        }
     }
 
     fn fits_within(self, max: Self) -> bool {
-        self.n_events <= max.n_events && self.n_bytes <= max.n_bytes
+        self.n_queued_events <= max.n_queued_events && self.n_queued_bytes <= max.n_queued_bytes
     }
 }
 
 impl QueueSpace {
     pub(super) fn new(events_max: usize, bytes_max: usize) -> Self {
         Self {
-            max: QueueLoad { n_events: events_max, n_bytes: bytes_max },
+            max: QueueLoad { n_queued_events: events_max, n_queued_bytes: bytes_max },
             used_space: Mutex::default(),
         }
     }
@@ -75,7 +81,7 @@ impl QueueSpace {
         self: &Arc<Self>,
         user: &str,
         n_bytes: usize,
-    ) -> Result<Reservation, QueueFull> {
+    ) -> Result<QueueReservation, QueueFull> {
         let mut used = self.lock();
         let total = used.total_load.with_event_added(n_bytes);
         if !total.fits_within(self.max) {
@@ -90,12 +96,12 @@ impl QueueSpace {
         }
         used.total_load = total;
         used.load_by_user.insert(Arc::clone(&user), of_user);
-        Ok(Reservation { queue_space: Arc::clone(self), user, n_bytes })
+        Ok(QueueReservation { queue_space: Arc::clone(self), user, n_reserved_bytes: n_bytes })
     }
 
     /// The number of events that hold space.
-    pub(super) fn n_events(&self) -> usize {
-        self.lock().total_load.n_events
+    pub(super) fn n_queued_events(&self) -> usize {
+        self.lock().total_load.n_queued_events
     }
 
     /// A poisoned lock is used: no panic can happen between the changes of the counts.
@@ -104,13 +110,13 @@ impl QueueSpace {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for QueueReservation {
     fn drop(&mut self) {
         let mut used = self.queue_space.lock();
-        used.total_load = used.total_load.with_event_removed(self.n_bytes);
+        used.total_load = used.total_load.with_event_removed(self.n_reserved_bytes);
         if let Some(load) = used.load_by_user.get_mut(&*self.user) {
-            *load = load.with_event_removed(self.n_bytes);
-            if load.n_events == 0 {
+            *load = load.with_event_removed(self.n_reserved_bytes);
+            if load.n_queued_events == 0 {
                 used.load_by_user.remove(&*self.user);
             }
         }
@@ -142,9 +148,9 @@ mod tests {
         drop(second);
         assert_eq!(space.reserve("jane", 41).err(), Some(QueueFull::Total));
         let fourth = space.reserve("jane", 40).unwrap();
-        assert_eq!(space.n_events(), 3);
+        assert_eq!(space.n_queued_events(), 3);
         drop((first, third, fourth));
-        assert_eq!(space.n_events(), 0);
+        assert_eq!(space.n_queued_events(), 0);
         assert!(space.lock().load_by_user.is_empty());
     }
 

@@ -68,7 +68,7 @@ async fn record(backend: &Backend, user: &str, line: &str) -> bool {
     match backend.enqueue_event(Bytes::copy_from_slice(line.as_bytes()), user) {
         EnqueueResult::Accepted => {}
         EnqueueResult::Pending(pending) => receipt.add_pending_write(pending),
-        EnqueueResult::NotRecorded if backend.is_strict() => {
+        EnqueueResult::NotRecorded if backend.is_blocking_strict() => {
             receipt.mark_dropped_by_strict_backend()
         }
         EnqueueResult::NotRecorded => {}
@@ -78,7 +78,12 @@ async fn record(backend: &Backend, user: &str, line: &str) -> bool {
 
 fn n_lost(backend: &Backend, cause: LossCause) -> u64 {
     let status = backend.status();
-    status.n_lost_by_cause.iter().find(|(own, _)| *own == cause).map(|(_, count)| *count).unwrap()
+    status
+        .n_lost_events_by_cause
+        .iter()
+        .find(|(own, _)| *own == cause)
+        .map(|(_, count)| *count)
+        .unwrap()
 }
 
 #[tokio::test]
@@ -156,7 +161,7 @@ async fn a24_a_write_that_fails_is_counted_with_its_cause() {
         let status = backend.status();
         assert_eq!((status.n_written_events, n_lost(&backend, LossCause::Failed)), (1, 1));
         assert_eq!(status.n_lost_events_in_total(), 1);
-        assert_eq!(status.last_error.as_deref(), Some("no space left"));
+        assert_eq!(status.last_sink_error.as_deref(), Some("no space left"));
         assert_eq!(sink.lines(), ["kept\n"]);
     }
 }

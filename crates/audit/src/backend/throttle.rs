@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Throttle;
+use super::BatchThrottle;
 
 /// Tokens that a batch takes, and that come back with time.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
-    throttle: Throttle,
+    throttle: BatchThrottle,
     n_tokens: f64,
     refilled_at: Instant,
 }
 
 impl TokenBucket {
-    pub(super) fn new(throttle: Throttle, now: Instant) -> Self {
+    pub(super) fn new(throttle: BatchThrottle, now: Instant) -> Self {
         Self { throttle, n_tokens: f64::from(throttle.burst), refilled_at: now }
     }
 
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_burst_is_free_and_then_the_rate_holds() {
         let start = Instant::now();
-        let mut bucket = TokenBucket::new(Throttle { qps: 2.0, burst: 3 }, start);
+        let mut bucket = TokenBucket::new(BatchThrottle { qps: 2.0, burst: 3 }, start);
         let waits: Vec<u128> = (0..5).map(|_| bucket.take_token(start).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 500, 1000]);
         // Two tokens are owed; three seconds later there are six more, of which three are kept.

@@ -72,12 +72,13 @@ impl Policy {
             });
         }
         let warnings = tree.duplicate_keys.iter().map(|path| format!("{path}: key stands twice"));
-        let mut reader = PolicyReader { errors: FieldErrors::new(), warnings: warnings.collect() };
+        let mut reader =
+            PolicyReader { policy_errors: FieldErrors::new(), policy_warnings: warnings.collect() };
         let policy = tree
             .value
             .as_object()
             .map(|members| reader.read_policy(ObjectNode { members, path: None }));
-        let PolicyReader { errors, warnings } = reader;
+        let PolicyReader { policy_errors: errors, policy_warnings: warnings } = reader;
         if !errors.is_empty() {
             return Err(PolicyError::Fields(errors));
         }
@@ -90,8 +91,8 @@ impl Policy {
 
 /// Reads the tree of the file and collects errors and warnings.
 struct PolicyReader {
-    errors: FieldErrors,
-    warnings: Vec<String>,
+    policy_errors: FieldErrors,
+    policy_warnings: Vec<String>,
 }
 
 /// An object in the file.
@@ -157,7 +158,7 @@ impl PolicyReader {
         };
         let has_resources = !rule.resources.is_empty() || !rule.namespaces.is_empty();
         if has_resources && !rule.non_resource_urls.is_empty() {
-            self.errors.push(node.member("nonResourceURLs").path.invalid(
+            self.policy_errors.push(node.member("nonResourceURLs").path.invalid(
                 bad_json_value(&rule.non_resource_urls),
                 "rules cannot apply to both regular resources and non-resource URLs",
             ));
@@ -171,9 +172,9 @@ impl PolicyReader {
         let level = Level::ALL.into_iter().find(|level| level.name() == name);
         let is_text = member.value.is_none_or(Value::is_string);
         if name.is_empty() && is_text {
-            self.errors.push(member.path.required(""));
+            self.policy_errors.push(member.path.required(""));
         } else if level.is_none() && is_text {
-            self.errors.push(member.path.not_supported(name, &Level::ALL.map(Level::name)));
+            self.policy_errors.push(member.path.not_supported(name, &Level::ALL.map(Level::name)));
         }
         level.unwrap_or(Level::None)
     }
@@ -186,7 +187,7 @@ impl PolicyReader {
                 None => {
                     let detail =
                         format!("allowed stages are {}", Stage::ALL.map(Stage::name).join(","));
-                    self.errors.push(member.path.index(idx).invalid(name.as_str(), &detail));
+                    self.policy_errors.push(member.path.index(idx).invalid(name.as_str(), &detail));
                 }
             }
         }
@@ -218,10 +219,10 @@ impl PolicyReader {
         };
         if !faults.is_empty() {
             let detail = faults.join(",");
-            self.errors.push(at.child("group").invalid(entry.group.as_str(), &detail));
+            self.policy_errors.push(at.child("group").invalid(entry.group.as_str(), &detail));
         }
         if !entry.resource_names.is_empty() && entry.resources.is_empty() {
-            self.errors.push(at.child("resourceNames").invalid(
+            self.policy_errors.push(at.child("resourceNames").invalid(
                 bad_json_value(&entry.resource_names),
                 "using resourceNames requires at least one resource",
             ));
@@ -234,14 +235,14 @@ impl PolicyReader {
             let at = member.path.index(idx);
             if !url.starts_with('/') {
                 let detail = "non-resource URL rules must begin with a '/' character";
-                self.errors.push(at.invalid(url.as_str(), detail));
+                self.policy_errors.push(at.invalid(url.as_str(), detail));
             }
             let mut before_last = url.chars();
             before_last.next_back();
             if before_last.as_str().contains('*') {
                 let detail =
                     "non-resource URL wildcards '*' must be the final character of the rule";
-                self.errors.push(at.invalid(url.as_str(), detail));
+                self.policy_errors.push(at.invalid(url.as_str(), detail));
             }
         }
         urls
@@ -304,16 +305,18 @@ impl PolicyReader {
     }
 
     fn report_wrong_type(&mut self, value: &Value, at: &FieldPath<'_>, detail: &str) {
-        self.errors.push(at.type_invalid(BadValue::Json(value.to_string()), detail));
+        self.policy_errors.push(at.type_invalid(BadValue::Json(value.to_string()), detail));
     }
 
     fn warn_about_unknown_fields(&mut self, node: ObjectNode<'_>, known: &[&str]) {
         for name in node.members.keys().filter(|name| !known.contains(&name.as_str())) {
             let path = node.member(name).path.to_string();
-            self.warnings.push(match field_errors::nearest_word(name, known.iter().copied()) {
-                Some(near) => format!("{path}: unknown field, did you mean `{near}`?"),
-                None => format!("{path}: unknown field"),
-            });
+            self.policy_warnings.push(
+                match field_errors::nearest_word(name, known.iter().copied()) {
+                    Some(near) => format!("{path}: unknown field, did you mean `{near}`?"),
+                    None => format!("{path}: unknown field"),
+                },
+            );
         }
     }
 }

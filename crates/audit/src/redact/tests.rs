@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn copied(body: &Value, sensitivity: BodySensitivity) -> Value {
-    BodyCopier { omit_managed_fields: false }.copy_redacted_body(body, sensitivity)
+    RedactingBodyCopier { omit_managed_fields: false }.copy_redacted_body(body, sensitivity)
 }
 
 #[test]
@@ -101,11 +101,14 @@ fn tokens() {
                          "status": {"token": "x", "expirationTimestamp": "t"}});
     let want = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
                       "status": {"token": "[redacted]", "expirationTimestamp": "t"}});
-    let sensitivity = BodySensitivity::for_resource("", "serviceaccounts", "token");
+    let sensitivity = BodySensitivity::sensitivity_of_resource("", "serviceaccounts", "token");
     assert_eq!(copied(&request, sensitivity), want);
-    assert_eq!(BodySensitivity::for_resource("", "serviceaccounts", ""), BodySensitivity::Plain);
     assert_eq!(
-        BodySensitivity::for_resource("authentication.k8s.io", "tokenreviews", ""),
+        BodySensitivity::sensitivity_of_resource("", "serviceaccounts", ""),
+        BodySensitivity::Plain
+    );
+    assert_eq!(
+        BodySensitivity::sensitivity_of_resource("authentication.k8s.io", "tokenreviews", ""),
         BodySensitivity::TokenReview
     );
 }
@@ -132,8 +135,8 @@ fn a_failure_stays_readable() {
 fn managed_fields_are_left_out_if_asked() {
     let body = json!({"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
                       "items": [{"metadata": {"managedFields": []}}]});
-    let copied =
-        BodyCopier { omit_managed_fields: true }.copy_redacted_body(&body, BodySensitivity::Plain);
+    let copied = RedactingBodyCopier { omit_managed_fields: true }
+        .copy_redacted_body(&body, BodySensitivity::Plain);
     assert_eq!(copied, json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]}));
 }
 

@@ -5,12 +5,12 @@ use rustls_pki_types::pem::PemObject;
 use serde_json::json;
 
 use super::*;
-use crate::key::SigningKey;
-use crate::options::{FrontProxyOptions, LoopbackCredential};
+use crate::authenticator_options::{FrontProxyOptions, LoopbackCredential};
 use crate::service_account::{
     Claims, ObjectReference, Objects, ReferencedKind, ServiceAccountOptions, TokenIssuer,
 };
 use crate::testing::poll_once;
+use crate::token_keys::SigningKey;
 
 const FILE: &str = "t1,u1,id1\nt3,u3,id3,\"g1,g2\"\n";
 
@@ -39,8 +39,8 @@ fn options() -> Options {
 
 fn proxied(allowed: &[&str]) -> Options {
     let front_proxy = FrontProxyOptions {
-        authorities: vec![authority()],
-        allowed_names: allowed.iter().map(|&name| name.to_owned()).collect(),
+        proxy_authorities: vec![authority()],
+        allowed_proxy_names: allowed.iter().map(|&name| name.to_owned()).collect(),
         headers: FrontProxyHeaders::default(),
     };
     Options { front_proxy: Some(front_proxy), ..options() }
@@ -70,7 +70,7 @@ impl Ask<'_> {
         let authenticator = Authenticator::new(self.options).unwrap();
         let identity = authenticator.identify_certificates(self.certificates, now());
         let headers = headers(self.headers);
-        let request = Request { headers: &headers, path: self.path };
+        let request = AuthenticationRequest { headers: &headers, path: self.path };
         poll_once(authenticator.authenticate(
             request,
             &identity,
@@ -119,7 +119,7 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
     }
     let lines = [("Authorization", "Bearer  t1")];
     let answer = Ask { headers: &lines, ..asking(options()) }.answer().unwrap();
-    assert_eq!((answer.warnings.len(), answer.is_anonymous()), (1, true));
+    assert_eq!((answer.response_warnings.len(), answer.is_anonymous()), (1, true));
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn only_a_verified_proxy_names_users() {
 
 #[test]
 fn the_loopback_token_comes_first() {
-    let credential = LoopbackCredential::generate_credential().unwrap();
-    let value = bearer(credential.token());
+    let credential = LoopbackCredential::generate_loopback_credential().unwrap();
+    let value = bearer(credential.loopback_token());
     let options = Options { loopback_credential: Some(credential), ..proxied(&[]) };
     let lines = [("Authorization", value.as_str()), ("X-Remote-User", "Bob")];
     let answer = Ask { headers: &lines, certificates: &[leaf()], ..asking(options) };
@@ -255,16 +255,18 @@ fn authorities_are_checked_at_start() {
     let broken = vec![authority(), CertificateDer::from(vec![1])];
     let options = Options { client_authorities: broken.clone(), ..Options::default() };
     let error = Authenticator::new(options).unwrap_err();
-    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.authority_index == 1));
+    assert!(
+        matches!(error, AuthenticatorOptionsError::ClientAuthority(error) if error.authority_index == 1)
+    );
     for (authorities, is_absent) in [(broken, false), (vec![], true)] {
         let front_proxy = FrontProxyOptions {
-            authorities,
-            allowed_names: vec![],
+            proxy_authorities: authorities,
+            allowed_proxy_names: vec![],
             headers: FrontProxyHeaders::default(),
         };
         let options = Options { front_proxy: Some(front_proxy), ..Options::default() };
         let error = Authenticator::new(options).unwrap_err();
-        assert_eq!(error == OptionsError::NoFrontProxyAuthority, is_absent);
+        assert_eq!(error == AuthenticatorOptionsError::NoFrontProxyAuthority, is_absent);
     }
 }
 
@@ -277,7 +279,7 @@ fn futures_of_authentication_are_send() {
     let authenticator = Authenticator::new(options()).unwrap();
     let (headers, objects) = (HeaderMap::new(), Objects::default());
     let identity = CertificateIdentity::default();
-    let request = Request { headers: &headers, path: "/" };
+    let request = AuthenticationRequest { headers: &headers, path: "/" };
     assert!(is_send(&authenticator.authenticate(request, &identity, &objects, now())));
     assert!(is_send(&authenticator.review_token(api_object::Tree::new(), &objects, now())));
 }
@@ -286,7 +288,7 @@ fn futures_of_authentication_are_send() {
 /// request, and the token of another connection is verified there.
 #[test]
 fn a_remembered_token_is_still_checked() {
-    let pem = SigningKey::generate_pem().unwrap();
+    let pem = SigningKey::generate_private_key_pem().unwrap();
     let key = SigningKey::from_pem(&pem).unwrap();
     let keys = vec![key.verifying_key().clone()];
     let issuer = TokenIssuer::new("me", key);
@@ -313,7 +315,7 @@ fn a_remembered_token_is_still_checked() {
     let user_of =
         |token: &str, connection: &CertificateIdentity, objects: &Objects, at: Timestamp| {
             let headers = headers(&[("authorization", &format!("Bearer {token}"))]);
-            let request = Request { headers: &headers, path: "/api" };
+            let request = AuthenticationRequest { headers: &headers, path: "/api" };
             let found = poll_once(authenticator.authenticate(request, connection, objects, at));
             found.map(|found| found.user.name.clone()).ok()
         };

@@ -20,7 +20,9 @@ pub fn has_impersonation_headers(headers: &HeaderMap) -> bool {
 }
 
 /// The user that the headers describe, exactly as they describe it; `None` without such headers.
-pub(super) fn requested_user(headers: &HeaderMap) -> Result<Option<User>, ImpersonationError> {
+pub(super) fn requested_impersonated_user(
+    headers: &HeaderMap,
+) -> Result<Option<User>, ImpersonationError> {
     let requested = parse_impersonation_headers(headers)?;
     if !requested.name.is_empty() {
         return Ok(Some(requested));
@@ -82,7 +84,7 @@ mod tests {
             ("Impersonate-Extra-Example.com%2fX", "v"),
             ("Impersonate-Extra-bad%zz", "w"),
         ]);
-        let requested = requested_user(&map).unwrap().unwrap();
+        let requested = requested_impersonated_user(&map).unwrap().unwrap();
         assert_eq!((requested.name.as_str(), requested.uid.as_str()), ("u", "1"));
         assert_eq!(requested.groups, ["b", "a"]);
         let keys: Vec<_> = requested.extra.keys().collect();
@@ -91,8 +93,11 @@ mod tests {
 
     #[test]
     fn a_user_must_be_named() {
-        assert_eq!(requested_user(&HeaderMap::new()).unwrap(), None);
-        assert_eq!(requested_user(&headers(&[("Impersonate-User", "")])).unwrap(), None);
+        assert_eq!(requested_impersonated_user(&HeaderMap::new()).unwrap(), None);
+        assert_eq!(
+            requested_impersonated_user(&headers(&[("Impersonate-User", "")])).unwrap(),
+            None
+        );
         for (name, want) in [
             (
                 "Impersonate-Group",
@@ -110,7 +115,7 @@ mod tests {
                  Extra:map[string][]string{\"x\":[]string{\"x\"}}} without impersonating a user name",
             ),
         ] {
-            let error = requested_user(&headers(&[(name, "x")])).unwrap_err();
+            let error = requested_impersonated_user(&headers(&[(name, "x")])).unwrap_err();
             assert!(matches!(error, ImpersonationError::NoUserName(_)));
             assert_eq!(error.to_string(), want);
         }
@@ -120,7 +125,7 @@ mod tests {
     fn what_is_not_text_is_refused() {
         let mut map = headers(&[("Impersonate-User", "u")]);
         map.append("impersonate-extra-k", HeaderValue::from_bytes(b"\xff").unwrap());
-        assert!(matches!(requested_user(&map), Err(ImpersonationError::Header(_))));
+        assert!(matches!(requested_impersonated_user(&map), Err(ImpersonationError::Header(_))));
     }
 
     /// A22: a name with blanks around it is refused, because it looks like the name of another user.
@@ -132,7 +137,7 @@ mod tests {
             for value in ["admin ", "\tadmin", " \t ", "admin\u{a0}"] {
                 let mut map = headers(&[("Impersonate-User", "u")]);
                 map.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-                let error = requested_user(&map).unwrap_err();
+                let error = requested_impersonated_user(&map).unwrap_err();
                 let want = format!("request header {name} begins or ends with whitespace");
                 assert!(matches!(error, ImpersonationError::Header(_)));
                 assert_eq!(error.to_string(), want, "{value:?}");

@@ -79,7 +79,7 @@ impl MissingPermission {
     }
 
     /// The attributes that the authorizer did not allow.
-    pub fn attributes(&self) -> Attributes<'_> {
+    pub fn denied_attributes(&self) -> Attributes<'_> {
         let target = match &self.denied_target {
             DeniedTarget::Path(path) => Target::Path(path),
             DeniedTarget::Resource {

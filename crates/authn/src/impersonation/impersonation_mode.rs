@@ -2,7 +2,9 @@
 
 use authz::User;
 
-use crate::well_known_identities::{NODE_NAME_KEY, parse_node_user_name, split_service_account};
+use crate::well_known_identities::{
+    NODE_NAME_KEY, parse_node_user_name, split_service_account_user_name,
+};
 
 /// A mode of impersonation. Each mode has its own verbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,13 +61,13 @@ impl ImpersonationMode {
 
     /// Reports whether this mode is meant for this requestor and this user. This is a security
     /// check: nothing else restricts a service account to its own node.
-    pub(super) fn is_applicable(self, requested: &User, requestor: &User) -> bool {
+    pub(super) fn is_applicable_to_users(self, requested: &User, requestor: &User) -> bool {
         let is_node = parse_node_user_name(&requested.name).is_some();
-        let is_account = split_service_account(&requested.name).is_some();
+        let is_account = split_service_account_user_name(&requested.name).is_some();
         match self {
             Self::AssociatedNode => {
                 has_only_name(requested)
-                    && runs_on_node(requestor, parse_node_user_name(&requested.name))
+                    && is_service_account_on_node(requestor, parse_node_user_name(&requested.name))
             }
             Self::ArbitraryNode => has_only_name(requested) && is_node,
             Self::ServiceAccount => has_only_name(requested) && is_account,
@@ -80,11 +82,11 @@ fn has_only_name(user: &User) -> bool {
 }
 
 /// Reports whether the requestor is a service account whose token names exactly this node.
-fn runs_on_node(requestor: &User, node: Option<&str>) -> bool {
+fn is_service_account_on_node(requestor: &User, node: Option<&str>) -> bool {
     let own = requestor.extra.get(NODE_NAME_KEY).map(Vec::as_slice);
     match (node, own) {
         (Some(node), Some([own])) => {
-            own == node && split_service_account(&requestor.name).is_some()
+            own == node && split_service_account_user_name(&requestor.name).is_some()
         }
         _ => false,
     }
@@ -106,7 +108,7 @@ mod tests {
     fn names(requested: &User, requestor: &User) -> Vec<&'static str> {
         let modes = ImpersonationMode::ALL.into_iter();
         modes
-            .filter(|mode| mode.is_applicable(requested, requestor))
+            .filter(|mode| mode.is_applicable_to_users(requested, requestor))
             .map(ImpersonationMode::name)
             .collect()
     }

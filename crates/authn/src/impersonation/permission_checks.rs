@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz::{
-    Attributes, Authorizer, Namespace, Reason, Recorder, Resource, Target, UnavailableCause, User,
-    Verb, Verdict,
+    Attributes, Authorizer, Namespace, Reason, Resource, Target, TraceRecorder, UnavailableCause,
+    User, Verb, Verdict,
 };
 use field_errors::{FieldErrors, FieldPath};
 
@@ -12,7 +12,7 @@ use super::impersonation_error::MissingPermission;
 use super::impersonation_mode::ImpersonationMode;
 use crate::well_known_identities::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, MASTERS_GROUP, NODES_GROUP, UNAUTHENTICATED_GROUP,
-    parse_node_user_name, service_account_groups, split_service_account,
+    parse_node_user_name, service_account_groups, split_service_account_user_name,
 };
 
 const AUTHENTICATION_GROUP: &str = "authentication.k8s.io";
@@ -24,7 +24,7 @@ const WILDCARD_CHECK_MIN: usize = 4;
 const ASSOCIATED_KEYS_KEY: &str = "authentication.kubernetes.io/associated-node-keys";
 
 /// The checks of one mode for one request.
-pub(super) struct PermissionChecks<'a> {
+pub(super) struct ImpersonationChecks<'a> {
     impersonation_mode: ImpersonationMode,
     /// The attributes of the request itself.
     request_attributes: &'a Attributes<'a>,
@@ -35,14 +35,14 @@ pub(super) struct PermissionChecks<'a> {
 
 /// Why the checks of one mode do not all pass.
 #[derive(Debug)]
-pub(super) enum PermissionCheckError {
+pub(super) enum ImpersonationCheckError {
     /// The requestor lacks a permission.
     Missing(Box<MissingPermission>),
     /// This server could not get an authorization decision.
     Undecided(UnavailableCause),
 }
 
-impl<'a> PermissionChecks<'a> {
+impl<'a> ImpersonationChecks<'a> {
     pub(super) fn new(
         mode: ImpersonationMode,
         request_attributes: &'a Attributes<'a>,
@@ -62,10 +62,10 @@ impl<'a> PermissionChecks<'a> {
     ///
     /// 1. In constrained modes: may the user perform the request in this mode?
     /// 2. May the user impersonate that name, uid, groups and extra?
-    pub(super) async fn check_permissions(
+    pub(super) async fn check_impersonation_permissions(
         &self,
         requested: &User,
-    ) -> Result<User, PermissionCheckError> {
+    ) -> Result<User, ImpersonationCheckError> {
         if self.impersonation_mode.is_constrained() {
             let verb = format!(
                 "impersonate-on:{}:{}",
@@ -78,7 +78,8 @@ impl<'a> PermissionChecks<'a> {
         let mut user = requested.clone();
         self.check_may_impersonate_name(requested, &mut user).await?;
         if !requested.uid.is_empty() {
-            let resource = Resource { name: &requested.uid, ..authentication_resource("uids") };
+            let resource =
+                Resource { name: &requested.uid, ..authentication_group_resource("uids") };
             self.check_resource_allowed(resource).await?;
         }
         self.check_may_impersonate_groups(&requested.groups).await?;
@@ -91,7 +92,7 @@ impl<'a> PermissionChecks<'a> {
         &self,
         requested: &User,
         user: &mut User,
-    ) -> Result<(), PermissionCheckError> {
+    ) -> Result<(), ImpersonationCheckError> {
         let mut resource =
             Resource { name: &requested.name, ..self.impersonated_resource("users") };
         if let Some(node) = parse_node_user_name(&requested.name)
@@ -102,7 +103,7 @@ impl<'a> PermissionChecks<'a> {
             resource = Resource { name, ..self.impersonated_resource("nodes") };
             user.groups = vec![NODES_GROUP.to_owned()];
         }
-        if let Some((namespace, name)) = split_service_account(&requested.name) {
+        if let Some((namespace, name)) = split_service_account_user_name(&requested.name) {
             resource = Resource {
                 namespace: Namespace::new(namespace),
                 name,
@@ -118,7 +119,7 @@ impl<'a> PermissionChecks<'a> {
     async fn check_may_impersonate_groups(
         &self,
         groups: &[String],
-    ) -> Result<(), PermissionCheckError> {
+    ) -> Result<(), ImpersonationCheckError> {
         let resource = self.impersonated_resource("groups");
         if self.impersonation_mode.is_constrained() {
             if groups.iter().any(String::is_empty) {
@@ -145,8 +146,8 @@ impl<'a> PermissionChecks<'a> {
     async fn check_may_impersonate_extra(
         &self,
         extra: &BTreeMap<String, Vec<String>>,
-    ) -> Result<(), PermissionCheckError> {
-        let resource = authentication_resource("userextras");
+    ) -> Result<(), ImpersonationCheckError> {
+        let resource = authentication_group_resource("userextras");
         if self.impersonation_mode.is_constrained() {
             if let Some(fault) = find_extra_fault(extra) {
                 return Err(self.deny_without_check(resource, &fault));
@@ -171,7 +172,7 @@ impl<'a> PermissionChecks<'a> {
     /// `authentication.k8s.io`, the unconstrained mode the core group.
     fn impersonated_resource(&self, resource: &'static str) -> Resource<'static> {
         if self.impersonation_mode.is_constrained() {
-            authentication_resource(resource)
+            authentication_group_resource(resource)
         } else {
             Resource { api_version: "v1", resource, ..Resource::default() }
         }
@@ -180,40 +181,47 @@ impl<'a> PermissionChecks<'a> {
     async fn check_resource_allowed(
         &self,
         resource: Resource<'_>,
-    ) -> Result<(), PermissionCheckError> {
+    ) -> Result<(), ImpersonationCheckError> {
         self.check_allowed(&self.resource_attributes(resource)).await
     }
 
     /// Runs one authorization check. An allow counts even if another authorizer failed.
-    async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), PermissionCheckError> {
+    async fn check_allowed(
+        &self,
+        attributes: &Attributes<'_>,
+    ) -> Result<(), ImpersonationCheckError> {
         let attributes = Attributes { user: Some(&self.requestor), ..*attributes };
-        let decision = self.authorizer.authorize(&attributes, Recorder::disabled_recorder()).await;
+        let decision =
+            self.authorizer.authorize(&attributes, TraceRecorder::disabled_recorder()).await;
         match decision.verdict {
             Verdict::Allow => Ok(()),
-            Verdict::Unavailable(why) => Err(PermissionCheckError::Undecided(why)),
+            Verdict::Unavailable(why) => Err(ImpersonationCheckError::Undecided(why)),
             Verdict::Deny | Verdict::NoOpinion => {
                 let reason = match decision.error {
                     None => decision.reason,
                     Some(error) if decision.reason.is_empty() => error.to_string().into(),
                     Some(error) => format!("{error}: {}", decision.reason).into(),
                 };
-                Err(self.missing_permission(&attributes, reason))
+                Err(self.missing_permission_error(&attributes, reason))
             }
         }
     }
 
     /// Refuses without an authorization check.
-    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> PermissionCheckError {
-        self.missing_permission(&self.resource_attributes(resource), Reason::from(why.to_owned()))
+    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> ImpersonationCheckError {
+        self.missing_permission_error(
+            &self.resource_attributes(resource),
+            Reason::from(why.to_owned()),
+        )
     }
 
-    fn missing_permission(
+    fn missing_permission_error(
         &self,
         attributes: &Attributes<'_>,
         reason: Reason,
-    ) -> PermissionCheckError {
+    ) -> ImpersonationCheckError {
         let missing = MissingPermission::new(&self.requestor, attributes, reason);
-        PermissionCheckError::Missing(Box::new(missing))
+        ImpersonationCheckError::Missing(Box::new(missing))
     }
 
     fn resource_attributes<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
@@ -226,7 +234,7 @@ impl<'a> PermissionChecks<'a> {
     }
 }
 
-fn authentication_resource(resource: &'static str) -> Resource<'static> {
+fn authentication_group_resource(resource: &'static str) -> Resource<'static> {
     let (api_group, api_version) = (AUTHENTICATION_GROUP, "v1");
     Resource { api_group, api_version, resource, ..Resource::default() }
 }

@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use authz::{Decision, DecisionFuture, Recorder, Target, Verb};
+use authz::{Decision, DecisionFuture, Target, TraceRecorder, Verb};
 use http::HeaderName;
 
 use super::*;
@@ -18,7 +18,7 @@ impl Authorizer for Rules<'_> {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        _: Recorder<'a>,
+        _: TraceRecorder<'a>,
     ) -> DecisionFuture<'a> {
         let question = shown(attributes);
         let is_allowed = self.allowed.iter().any(|allowed| question.starts_with(allowed));
@@ -54,7 +54,7 @@ fn shown(attributes: &Attributes<'_>) -> String {
 fn error_text(error: &ImpersonationError) -> String {
     match error {
         ImpersonationError::Forbidden(missing) => {
-            format!("{}: {}", shown(&missing.attributes()), missing.reason)
+            format!("{}: {}", shown(&missing.denied_attributes()), missing.reason)
         }
         other => other.to_string(),
     }

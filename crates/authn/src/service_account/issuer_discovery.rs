@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::verify_token::ServiceAccountOptions;
-use crate::key::{KeyError, VerifyingKey};
+use crate::token_keys::{KeyError, VerifyingKey};
 
 /// The path of the document that names the issuer and the place of its keys.
 pub const OPENID_CONFIGURATION_PATH: &str = "/.well-known/openid-configuration";
@@ -68,7 +68,8 @@ impl IssuerDiscovery {
         if keys.is_empty() {
             return Err(IssuerDiscoveryError::NoKey);
         }
-        let mut algorithms: Vec<&str> = keys.iter().map(|key| key.algorithm().name()).collect();
+        let mut algorithms: Vec<&str> =
+            keys.iter().map(|key| key.signature_algorithm().name()).collect();
         algorithms.sort_unstable();
         algorithms.dedup();
         let configuration = json!({
@@ -106,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::jwt::sign_token;
-    use crate::key::SigningKey;
+    use crate::token_keys::SigningKey;
 
     fn discover(issuer: &str, jwks_uri: Option<&str>, keys: &[&SigningKey]) -> (Value, Value) {
         let options = ServiceAccountOptions {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_verifier_finds_the_keys_and_verifies_tokens_with_them() {
-        let ec = SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap();
+        let ec = SigningKey::from_pem(&SigningKey::generate_private_key_pem().unwrap()).unwrap();
         let rsa = SigningKey::from_pem(include_str!("../../testdata/keys/rsa.pkcs8.pem")).unwrap();
         let (configuration, json_web_key_set) = discover("https://me", None, &[&ec, &rsa, &ec]);
         assert_eq!(
@@ -165,14 +166,14 @@ mod tests {
 
     #[test]
     fn the_place_of_the_keys_can_be_given() {
-        let key = SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap();
+        let key = SigningKey::from_pem(&SigningKey::generate_private_key_pem().unwrap()).unwrap();
         let (configuration, _) = discover("https://me", Some("https://keys/x"), &[&key]);
         assert_eq!(configuration["jwks_uri"], "https://keys/x");
     }
 
     #[test]
     fn some_issuers_can_not_be_discovered() {
-        let key = SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap();
+        let key = SigningKey::from_pem(&SigningKey::generate_private_key_pem().unwrap()).unwrap();
         let keys = vec![key.verifying_key().clone()];
         for (issuer, keys, want) in [
             ("", &keys, IssuerDiscoveryError::NoIssuer),

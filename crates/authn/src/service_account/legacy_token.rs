@@ -11,7 +11,7 @@ use super::claims::ObjectReference;
 use super::object_lookup::{ObjectLookup, ReferencedKind};
 use super::verify_token::{TokenError, check_uid, service_account_user};
 use crate::random_secrets;
-use crate::well_known_identities::split_service_account;
+use crate::well_known_identities::split_service_account_user_name;
 
 /// The issuer of all legacy tokens.
 pub(super) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
@@ -42,7 +42,7 @@ pub(super) async fn authenticate_legacy_token<L: ObjectLookup>(
         name: read_required_claim(claims, NAME, "serviceAccountName")?.to_owned(),
         uid: read_required_claim(claims, UID, "serviceAccountUID")?.to_owned(),
     };
-    if split_service_account(subject) != Some((namespace, &account.name)) {
+    if split_service_account_user_name(subject) != Some((namespace, &account.name)) {
         return Err(TokenError::Subject);
     }
     let secret = lookup.lookup_object(ReferencedKind::Secret, namespace, secret_name).await?;
@@ -59,7 +59,7 @@ pub(super) async fn authenticate_legacy_token<L: ObjectLookup>(
         return Err(TokenError::AccountDeleted { namespace, name });
     }
     check_uid(&found, kind, &account)?;
-    if is_marked_invalid(&secret) {
+    if is_secret_marked_invalid(&secret) {
         let (namespace, secret) = (namespace.to_owned(), secret_name.to_owned());
         return Err(TokenError::MarkedInvalid { namespace, secret });
     }
@@ -87,7 +87,7 @@ fn secret_contains_token(secret: &Tree, token: &str) -> bool {
     hmac::verify(&key, token.as_bytes(), tag.as_ref()).is_ok()
 }
 
-fn is_marked_invalid(secret: &Tree) -> bool {
+fn is_secret_marked_invalid(secret: &Tree) -> bool {
     let labels = api_object::metadata(secret).get("labels").and_then(Value::as_object);
     labels.is_some_and(|labels| !api_object::string_member(labels, INVALID_SINCE_LABEL).is_empty())
 }

@@ -49,7 +49,7 @@ impl ReferencedKind {
     }
 
     /// The name of the kind in messages about a uid.
-    pub(crate) const fn display_name(self) -> &'static str {
+    pub(crate) const fn kind_display_name(self) -> &'static str {
         match self {
             Self::ServiceAccount => "service account",
             Self::Pod => "pod",

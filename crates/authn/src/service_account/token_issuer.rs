@@ -2,7 +2,7 @@
 
 use super::claims::Claims;
 use crate::jwt;
-use crate::key::{KeyError, SigningKey};
+use crate::token_keys::{KeyError, SigningKey};
 
 /// Signs the tokens of this server.
 #[derive(Debug)]

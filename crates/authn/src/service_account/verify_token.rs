@@ -11,7 +11,7 @@ use super::claims::ObjectReference;
 use super::legacy_token::{self, LEGACY_ISSUER};
 use super::object_lookup::{ObjectLookup, ObjectLookupError, ReferencedKind, deletion_time};
 use crate::jwt::{self, SignatureError};
-use crate::key::VerifyingKey;
+use crate::token_keys::VerifyingKey;
 use crate::well_known_identities::{
     CREDENTIAL_ID_KEY, NODE_NAME_KEY, NODE_UID_KEY, POD_NAME_KEY, POD_UID_KEY,
     add_authenticated_group, service_account_groups, service_account_user_name,
@@ -165,7 +165,7 @@ impl ServiceAccountTokenVerifier {
         if issuer != LEGACY_ISSUER && !self.issuers.iter().any(|own| own == issuer) {
             return Ok(None);
         }
-        Ok(Some(unverified.verify(&self.keys)?.into()))
+        Ok(Some(unverified.verify_signature(&self.keys)?.into()))
     }
 
     /// Authenticates the user of a token whose signature was verified.
@@ -174,7 +174,7 @@ impl ServiceAccountTokenVerifier {
     /// 2. The current time is within its validity.
     /// 3. The account exists with the uid of the token, and so does the object that the token is
     ///    bound to.
-    pub(crate) async fn authenticate<L: ObjectLookup>(
+    pub(crate) async fn authenticate_verified_token<L: ObjectLookup>(
         &self,
         token: &str,
         verified: &VerifiedClaims,
@@ -375,7 +375,7 @@ pub(super) fn check_uid(
         return Ok(());
     }
     let (actual, claimed) = (actual.to_owned(), reference.uid.clone());
-    Err(TokenError::Uid { noun: kind.display_name(), actual, claimed })
+    Err(TokenError::Uid { noun: kind.kind_display_name(), actual, claimed })
 }
 
 /// Reports whether deletion began longer ago than the tolerated clock difference.

@@ -1,7 +1,7 @@
 use super::*;
-use crate::key::{SigningKey, VerifyingKey};
 use crate::service_account::{Objects, ServiceAccountOptions};
 use crate::testing::poll_once;
+use crate::token_keys::{SigningKey, VerifyingKey};
 use crate::{Authenticator, Options};
 
 fn now() -> Timestamp {
@@ -45,7 +45,7 @@ fn issue(posted: Value, issuer: &TokenIssuer) -> Result<IssuedToken, TokenReques
 }
 
 fn issuer() -> (TokenIssuer, Authenticator) {
-    let pem = SigningKey::generate_pem().unwrap();
+    let pem = SigningKey::generate_private_key_pem().unwrap();
     let keys = VerifyingKey::all_from_pem(&pem).unwrap();
     let service_accounts =
         Some(ServiceAccountOptions { issuers: vec!["iss".to_owned()], keys, ..Default::default() });
@@ -71,7 +71,7 @@ fn what_is_left_open_is_filled_in() {
     assert_eq!(Value::Object(request.request_object().clone()), want);
     let issued = issue(posted, &issuer).unwrap();
     assert_eq!(issued.response_object["status"]["expirationTimestamp"], "2026-11-16T11:00:00Z");
-    assert!(issued.warnings.is_empty());
+    assert!(issued.response_warnings.is_empty());
     let token = issued.response_object["status"]["token"].as_str().unwrap();
     let known =
         poll_once(authenticator.authenticate_token(token, None, &objects(), now())).unwrap();
@@ -142,7 +142,7 @@ fn a_long_life_is_cut() {
     let (issuer, _) = issuer();
     let issued = issue(json!({"spec": {"expirationSeconds": 86_401}}), &issuer).unwrap();
     let want = "requested expiration of 86401 seconds shortened to 86400 seconds";
-    assert_eq!(issued.warnings, [want]);
+    assert_eq!(issued.response_warnings, [want]);
     assert_eq!(issued.response_object["spec"]["expirationSeconds"], 86_400);
     assert_eq!(issued.response_object["status"]["expirationTimestamp"], "2026-11-17T10:00:00Z");
     let longest =

@@ -1,11 +1,11 @@
 use super::*;
-use crate::key::{SigningKey, VerifyingKey};
-use crate::options::Options;
+use crate::authenticator_options::Options;
 use crate::service_account::{
     Claims, ObjectReference, Objects, ReferencedKind, ServiceAccountOptions, TokenIssuer,
 };
 use crate::testing::poll_once;
 use crate::token_file::TokenFile;
+use crate::token_keys::{SigningKey, VerifyingKey};
 
 fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
@@ -83,7 +83,7 @@ fn a_token_without_audience_is_for_this_server_only() {
 
 #[test]
 fn a_token_of_a_service_account_is_good_for_its_audiences() {
-    let pem = SigningKey::generate_pem().unwrap();
+    let pem = SigningKey::generate_private_key_pem().unwrap();
     let options = Options {
         service_account_options: Some(ServiceAccountOptions {
             issuers: vec!["iss".to_owned()],

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use authz::{
-    Attributes, Namespace, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User,
-    Value, Verb, Verdict,
+    Attributes, Namespace, NonResourceRule, Resource, ResourceRule, Target, Trace, TraceRecorder,
+    User, Value, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec, Snapshot};
 use authz_reference::ReferenceAbac;
@@ -90,9 +90,9 @@ fn targets() -> Vec<Target<'static>> {
 
 fn decided_line(trace: &Trace) -> Option<i64> {
     let rule = trace.trace_entries().iter().find(|entry| {
-        entry.trace_event.named_values.contains(&("matches".into(), Value::from(true)))
+        entry.trace_event.trace_event_values.contains(&("matches".into(), Value::from(true)))
     })?;
-    match rule.trace_event.named_values.first() {
+    match rule.trace_event.trace_event_values.first() {
         Some((name, Value::Integer(line))) if name == "line" => Some(*line),
         _ => None,
     }
@@ -113,7 +113,7 @@ proptest! {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
                     let want = reference.authorize(&attributes);
-                    let got = policies.authorize(&attributes, Recorder::disabled_recorder());
+                    let got = policies.authorize(&attributes, TraceRecorder::disabled_recorder());
                     prop_assert_eq!(
                         (got.verdict, got.reason),
                         (want.verdict, want.reason),
@@ -139,8 +139,8 @@ proptest! {
         for user in &users() {
             let attributes = Attributes { user: user.as_ref(), verb, target };
             let mut trace = Trace::default();
-            let explained = policies.authorize(&attributes, Recorder::new(&mut trace));
-            let decided = policies.authorize(&attributes, Recorder::disabled_recorder());
+            let explained = policies.authorize(&attributes, TraceRecorder::new(&mut trace));
+            let decided = policies.authorize(&attributes, TraceRecorder::disabled_recorder());
             prop_assert_eq!(explained.verdict, decided.verdict);
             let want = reference.deciding_line(&attributes);
             let want = want.map(|line| i64::try_from(line).unwrap());
@@ -198,7 +198,7 @@ proptest! {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();
             let user = User { name: name.to_owned(), groups, ..User::default() };
             let decision =
-                policies.authorize(&Attributes { user: Some(&user), ..asked }, Recorder::disabled_recorder());
+                policies.authorize(&Attributes { user: Some(&user), ..asked }, TraceRecorder::disabled_recorder());
             decision.verdict == Verdict::Allow
         };
         for group in GROUPS.iter().filter(|group| !group.is_empty()) {
@@ -214,7 +214,7 @@ proptest! {
                     "abac: line {} grants user \"{}\" only as a member of group \"{}\"",
                     policy.line_number(), spec.user, spec.group,
                 );
-                prop_assert!(subjects.listing_notes.contains(&note), "{}", note);
+                prop_assert!(subjects.subject_listing_notes.contains(&note), "{}", note);
             }
         }
         for user in USERS.iter().filter(|user| !user.is_empty()) {

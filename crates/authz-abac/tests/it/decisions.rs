@@ -1,7 +1,7 @@
 //! The rules of ABAC decisions, read from `testdata/decisions.txt`: for each rule the requests that it allows, and
 //! the nearest ones that it does not.
 
-use authz::{Attributes, Namespace, Reason, Recorder, Resource, Target, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Reason, Resource, Target, TraceRecorder, User, Verb, Verdict};
 use authz_abac::{NO_POLICY_MATCHED, Policy, PolicySpec, Snapshot};
 
 const BLOCKS: &str = include_str!("../../testdata/decisions.txt");
@@ -55,7 +55,7 @@ fn check(snapshot: &Snapshot, case: &str) {
     let user = User { name, groups: names.collect(), ..User::default() };
     let attributes =
         Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
-    let decision = snapshot.authorize(&attributes, Recorder::disabled_recorder());
+    let decision = snapshot.authorize(&attributes, TraceRecorder::disabled_recorder());
     match (decision.verdict, &decision.reason) {
         (Verdict::Allow, Reason::AbacPolicy { line }) => assert_eq!(line.to_string(), want),
         (Verdict::NoOpinion, reason) => {

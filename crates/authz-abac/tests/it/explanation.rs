@@ -1,6 +1,6 @@
 //! The events that an explained decision records.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Value, Verb};
+use authz::{Attributes, Namespace, Resource, Target, Trace, TraceRecorder, User, Value, Verb};
 use authz_abac::{NEAR_MISSES_MAX, Policy, PolicySpec, Snapshot};
 
 /// Makes policies with lines from 1. Each row is user, group, namespace, resource, API group, path.
@@ -40,13 +40,13 @@ fn pods(namespace: &str) -> Target<'_> {
 fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> Vec<(i64, String)> {
     let mut trace = Trace::default();
     let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
-    let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
+    let decision = policies.authorize(&attributes, TraceRecorder::new(&mut trace));
     let noted = trace.trace_entries().iter().map(|entry| {
         assert_eq!(entry.trace_event.kind, "rule");
         let field = |name: &str| {
             entry
                 .trace_event
-                .named_values
+                .trace_event_values
                 .iter()
                 .find(|(key, _)| key == name)
                 .map(|(_, value)| value.clone())
@@ -76,11 +76,11 @@ fn the_matching_line_is_recorded_with_all_parts() {
     let mut trace = Trace::default();
     let ana = user("ana", &["dev"]);
     let attributes = Attributes { user: Some(&ana), verb: Verb::CREATE, target: pods("web") };
-    let _ = policies.authorize(&attributes, Recorder::new(&mut trace));
+    let _ = policies.authorize(&attributes, TraceRecorder::new(&mut trace));
     let [entry] = trace.trace_entries() else { panic!("{trace:?}") };
     let fields: Vec<_> = entry
         .trace_event
-        .named_values
+        .trace_event_values
         .iter()
         .map(|(name, value)| (name.as_ref(), value.clone()))
         .collect();
@@ -153,7 +153,7 @@ fn a_request_without_user_has_no_near_misses() {
     let policies = policies(&[(false, ["ana", "", "web", "pods", "", ""])]);
     let mut trace = Trace::default();
     let attributes = Attributes { user: None, verb: Verb::GET, target: pods("web") };
-    let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
+    let decision = policies.authorize(&attributes, TraceRecorder::new(&mut trace));
     assert_eq!(decision.verdict, authz::Verdict::NoOpinion);
     assert!(trace.trace_entries().is_empty());
 }

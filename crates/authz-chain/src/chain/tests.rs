@@ -18,7 +18,7 @@ struct FakeAuthorizer {
 }
 
 impl Authorizer for FakeAuthorizer {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: TraceRecorder<'a>) -> DecisionFuture<'a> {
         self.n_calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(self.decision.clone()))
     }
@@ -75,9 +75,9 @@ fn user(groups: &[&str]) -> User {
 fn ask(members: Vec<ChainMember>, user: Option<&User>) -> String {
     let chain = Chain::new(members).unwrap();
     let attributes = Attributes { user, verb: Verb::GET, target: Target::Path("/x") };
-    let outcome = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
+    let outcome = finish(chain.authorize(&attributes, TraceRecorder::disabled_recorder()));
     let mut trace = Trace::default();
-    let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
+    let explained = finish(chain.authorize(&attributes, TraceRecorder::new(&mut trace)));
     let show = |outcome: &ChainDecision<'_>| {
         let Decision { verdict, reason, error } = &outcome.decision;
         let error = error.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -91,7 +91,7 @@ fn ask(members: Vec<ChainMember>, user: Option<&User>) -> String {
     // The last verdict of the trace is that of the deciding authorizer.
     let last = trace.trace_entries().last().unwrap();
     if explained.deciding_authorizer_name.is_some() {
-        assert_eq!(last.trace_event, TraceEvent::from_decision(&explained.decision));
+        assert_eq!(last.trace_event, TraceEvent::verdict_trace_event(&explained.decision));
     }
     show(&outcome)
 }
@@ -167,7 +167,7 @@ fn the_node_authorizer_is_consulted_in_order() {
     let target = Target::Resource(resource);
     let attributes = Attributes { user: Some(&node), verb: Verb::GET, target };
     let mut trace = Trace::default();
-    let outcome = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
+    let outcome = finish(chain.authorize(&attributes, TraceRecorder::new(&mut trace)));
     assert_eq!(outcome.deciding_authorizer_name, Some("node"));
     let shape: Vec<(usize, &str)> = trace
         .trace_entries()

@@ -1,6 +1,6 @@
 //! An explained decision equals the decision without an explanation.
 
-use authz::{Decision, Recorder, Trace, TraceEvent};
+use authz::{Decision, Trace, TraceEvent, TraceRecorder};
 use authz_chain::ChainDecision;
 use proptest::prelude::*;
 
@@ -23,16 +23,16 @@ proptest! {
     ) {
         for (user, question) in &asked {
             let attributes = question.attributes(Some(user));
-            let decided = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
+            let decided = finish(chain.authorize(&attributes, TraceRecorder::disabled_recorder()));
             let mut trace = Trace::default();
-            let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
+            let explained = finish(chain.authorize(&attributes, TraceRecorder::new(&mut trace)));
             prop_assert_eq!(show(&decided), show(&explained));
             let authorizers = trace.trace_entries().iter().filter(|entry| entry.trace_depth == 0);
             let n_asked = authorizers.count();
             match decided.deciding_authorizer_name {
                 Some(name) => {
                     let last = &trace.trace_entries().last().unwrap().trace_event;
-                    prop_assert_eq!(last, &TraceEvent::from_decision(&decided.decision));
+                    prop_assert_eq!(last, &TraceEvent::verdict_trace_event(&decided.decision));
                     let position = chain.chain_members().position(|it| it.name() == name);
                     prop_assert_eq!(n_asked, position.map_or(1, |position| position + 2));
                 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
-    Resource, Subjects, Target, User, Verb,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Resource,
+    Subjects, Target, TraceRecorder, User, Verb,
 };
 use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
@@ -69,7 +69,11 @@ struct NameListAuthorizer {
 }
 
 impl Authorizer for NameListAuthorizer {
-    fn authorize<'a>(&'a self, asked: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
+    fn authorize<'a>(
+        &'a self,
+        asked: &'a Attributes<'a>,
+        _: TraceRecorder<'a>,
+    ) -> DecisionFuture<'a> {
         let has = |users: &BTreeSet<String>, groups: &BTreeSet<String>| {
             asked.user.is_some_and(|user| {
                 users.contains(&user.name) || user.groups.iter().any(|it| groups.contains(it))
@@ -175,7 +179,8 @@ fn subject() -> impl Strategy<Value = Subject> {
     prop_oneof![
         select(&USERS[..]).prop_map(Subject::user),
         select(&GROUPS[..]).prop_map(Subject::group),
-        select(&NAMESPACES[..]).prop_map(|namespace| Subject::service_account(namespace, "ci")),
+        select(&NAMESPACES[..])
+            .prop_map(|namespace| Subject::service_account_subject(namespace, "ci")),
     ]
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
-    Resource, Subjects, Target, User, Verb, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Resource,
+    Subjects, Target, TraceRecorder, User, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec};
 use authz_chain::{AuthorizerName, Chain, ChainMember};
@@ -33,13 +33,13 @@ proptest! {
             let by_group = groups.map(|group| user("nobody", &[group]));
             for user_with_groups in by_name.chain(by_group) {
                 let outcome =
-                    finish(chain.authorize(&question.attributes(Some(&user_with_groups)), Recorder::disabled_recorder()));
+                    finish(chain.authorize(&question.attributes(Some(&user_with_groups)), TraceRecorder::disabled_recorder()));
                 let verdict = outcome.decision.verdict;
                 prop_assert_eq!(verdict, Verdict::Allow, "{:?} {:?} {:?}", user_with_groups, listed, chain);
             }
             for user_with_groups in &askers {
                 let attributes = question.attributes(Some(user_with_groups));
-                let outcome = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
+                let outcome = finish(chain.authorize(&attributes, TraceRecorder::disabled_recorder()));
                 let is_allowed = outcome.decision.verdict == Verdict::Allow;
                 let is_listed = listed.users.contains(&user_with_groups.name)
                     || user_with_groups.groups.iter().any(|group| listed.groups.contains(group));
@@ -85,7 +85,7 @@ fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
 fn show(subjects: &Subjects) -> String {
     let users: Vec<&str> = subjects.users.iter().map(String::as_str).collect();
     let groups: Vec<&str> = subjects.groups.iter().map(String::as_str).collect();
-    format!("{}|{}|{}", users.join(","), groups.join(","), subjects.listing_notes.join(","))
+    format!("{}|{}|{}", users.join(","), groups.join(","), subjects.subject_listing_notes.join(","))
 }
 
 fn who_can(members: Vec<ChainMember>, asked: &Attributes<'_>) -> String {
@@ -178,7 +178,7 @@ fn each_authorizer_contributes() {
                 "default",
                 "one",
                 "reader",
-                vec![Subject::service_account("", "ci")],
+                vec![Subject::service_account_subject("", "ci")],
             )])],
             asked,
             format!("system:serviceaccount:default:ci|{masters}|"),
@@ -192,7 +192,7 @@ fn each_authorizer_contributes() {
                         "default",
                         "some",
                         "reader",
-                        vec![Subject::user("Hubert"), Subject::service_account("", "ci")],
+                        vec![Subject::user("Hubert"), Subject::service_account_subject("", "ci")],
                     ),
                 ]),
             ],
@@ -245,7 +245,7 @@ struct UnlistableAuthorizer {
 }
 
 impl Authorizer for UnlistableAuthorizer {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: TraceRecorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(Decision::no_opinion("")))
     }
 

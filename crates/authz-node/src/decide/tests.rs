@@ -8,9 +8,10 @@ use authz::{
 use super::*;
 use crate::graph::Graph;
 use crate::graph_object::{
-    ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference,
+    GraphObject, NodeNamingObject, PersistentVolume, PersistentVolumeClaimReference, Pod,
+    VolumeSecretReference,
 };
-use crate::policy::{FeatureGates, NodeRules};
+use crate::policy::{NodeFeatureGates, NodeRules};
 
 const ALLOW: Result<(), &str> = Ok(());
 const UNRELATED: Result<(), &str> =
@@ -20,8 +21,8 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn assignment(namespace: &str, name: String, node: &str) -> NodeAssignment {
-    NodeAssignment { namespace: namespace.to_owned(), name, node_name: node.to_owned() }
+fn assignment(namespace: &str, name: String, node: &str) -> NodeNamingObject {
+    NodeNamingObject { namespace: namespace.to_owned(), name, node_name: node.to_owned() }
 }
 
 fn pod(n: usize) -> Pod {
@@ -41,8 +42,11 @@ fn pod(n: usize) -> Pod {
 fn volume(n: usize) -> PersistentVolume {
     PersistentVolume {
         name: format!("pv{n}"),
-        claim_ref: Some(ClaimReference { namespace: "ns0".to_owned(), name: format!("v{n}") }),
-        secret_refs: vec![SecretReference { namespace: None, name: format!("ps{n}") }],
+        claim_ref: Some(PersistentVolumeClaimReference {
+            namespace: "ns0".to_owned(),
+            name: format!("v{n}"),
+        }),
+        secret_refs: vec![VolumeSecretReference { namespace: None, name: format!("ps{n}") }],
     }
 }
 
@@ -90,7 +94,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
     let (namespace, name) = place.split_once('/').unwrap_or(("", place));
-    let selector = Selector::from_parse_result(parse_field_selector(selector));
+    let selector = Selector::from_selector_parse_result(parse_field_selector(selector));
     let target = Target::Resource(Resource {
         api_group,
         namespace: Namespace::new(namespace),
@@ -101,7 +105,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
         ..Resource::default()
     });
     let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-    snapshot.authorize(&attributes, Recorder::disabled_recorder())
+    snapshot.authorize(&attributes, TraceRecorder::disabled_recorder())
 }
 
 fn check(snapshot: &Snapshot, request: &str, want: Result<(), &str>) {
@@ -176,7 +180,7 @@ fn nodes_read_service_accounts_and_create_tokens() {
     ] {
         check(&snapshot, request, want);
     }
-    snapshot.feature_gates.pod_certificate_request = false;
+    snapshot.feature_gates.is_pod_certificate_request_enabled = false;
     check(&snapshot, "get serviceaccounts ns0/sa0", ALLOW);
     snapshot.feature_gates.service_account_token_for_credential_providers = false;
     let refused = Err("not allowed to get service accounts");
@@ -215,7 +219,7 @@ fn leases_and_csi_nodes_have_the_name_of_the_node() {
         let reason = "CSINode status access requires CSIVolumeHealth feature";
         check(&snapshot, &format!("{verb} {csi}/status node0"), Err(reason));
     }
-    snapshot.feature_gates.csi_volume_health = true;
+    snapshot.feature_gates.is_csi_volume_health_enabled = true;
     for (verb, want) in [
         ("get", ALLOW),
         ("update", ALLOW),
@@ -279,7 +283,7 @@ fn resource_slices_and_pod_certificate_requests() {
     for (request, want) in &cases {
         check(&snapshot, request, *want);
     }
-    snapshot.feature_gates.pod_certificate_request = false;
+    snapshot.feature_gates.is_pod_certificate_request_enabled = false;
     for (request, _) in &cases {
         check(&snapshot, request, Err(""));
     }
@@ -357,11 +361,11 @@ fn a_user_who_is_not_a_node_gets_no_opinion() {
     ] {
         let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
         let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
-        let decision = snapshot.authorize(&attributes, Recorder::disabled_recorder());
+        let decision = snapshot.authorize(&attributes, TraceRecorder::disabled_recorder());
         assert_eq!((decision.verdict, decision.reason), (Verdict::NoOpinion, want.into()));
     }
     let attributes = Attributes { user: None, verb: Verb::GET, target };
-    assert_eq!(snapshot.authorize(&attributes, Recorder::disabled_recorder()).reason, "");
+    assert_eq!(snapshot.authorize(&attributes, TraceRecorder::disabled_recorder()).reason, "");
 }
 
 #[test]
@@ -405,7 +409,7 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
         assert_eq!(snapshot.graph.n_relations(), n_relations);
     }
     for object in [
-        GraphObject::VolumeAttachment as fn(NodeAssignment) -> GraphObject,
+        GraphObject::VolumeAttachment as fn(NodeNamingObject) -> GraphObject,
         GraphObject::ResourceSlice,
         GraphObject::PodCertificateRequest,
     ] {
@@ -479,7 +483,7 @@ fn explanations_show_the_path_or_why_there_is_none() {
         let target = Target::Resource(resource);
         let mut trace = Trace::default();
         let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
-        let _ = snapshot.authorize(&attributes, Recorder::new(&mut trace));
+        let _ = snapshot.authorize(&attributes, TraceRecorder::new(&mut trace));
         trace.trace_entries().last().map(|entry| entry.trace_event.clone())
     };
     let vertices = texts(&[
@@ -491,15 +495,15 @@ fn explanations_show_the_path_or_why_there_is_none() {
     ]);
     assert_eq!(
         explain("ps0"),
-        Some(TraceEvent::new("path").with_named_value("vertices", vertices))
+        Some(TraceEvent::new("path").with_trace_event_value("vertices", vertices))
     );
     let missing = |object: &str, is_known: bool, nodes: &[&str]| {
         TraceEvent::new("noPath")
-            .with_named_value("object", format!("secret ns0/{object}"))
-            .with_named_value("isObjectKnown", is_known)
-            .with_named_value("isNodeKnown", true)
-            .with_named_value("nNodes", nodes.len())
-            .with_named_value("nodes", Value::List(texts(nodes)))
+            .with_trace_event_value("object", format!("secret ns0/{object}"))
+            .with_trace_event_value("isObjectKnown", is_known)
+            .with_trace_event_value("isNodeKnown", true)
+            .with_trace_event_value("nNodes", nodes.len())
+            .with_trace_event_value("nodes", Value::List(texts(nodes)))
     };
     assert_eq!(explain("s1"), Some(missing("s1", true, &["node1"])));
     assert_eq!(explain("nope"), Some(missing("nope", false, &[])));
@@ -507,8 +511,8 @@ fn explanations_show_the_path_or_why_there_is_none() {
 
 #[test]
 fn feature_gate_defaults_match_kubernetes() {
-    let gates = FeatureGates::default();
-    assert!(gates.pod_certificate_request);
+    let gates = NodeFeatureGates::default();
+    assert!(gates.is_pod_certificate_request_enabled);
     assert!(gates.service_account_token_for_credential_providers);
-    assert!(!gates.csi_volume_health);
+    assert!(!gates.is_csi_volume_health_enabled);
 }

@@ -1,8 +1,9 @@
 //! Random histories of a small cluster: the graph and the reference implementation decide alike.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, Trace, TraceRecorder, User, Verb, Verdict};
 use authz_node::{
-    ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference, Snapshot,
+    GraphObject, NodeNamingObject, PersistentVolume, PersistentVolumeClaimReference, Pod, Snapshot,
+    VolumeSecretReference,
 };
 use authz_reference::ReferenceNode;
 use proptest::collection::vec;
@@ -77,9 +78,9 @@ fn pod() -> impl Strategy<Value = GraphObject> {
 
 fn volume() -> impl Strategy<Value = GraphObject> {
     let claim = (namespace(), one_of(&NAMES))
-        .prop_map(|(namespace, name)| ClaimReference { namespace, name });
+        .prop_map(|(namespace, name)| PersistentVolumeClaimReference { namespace, name });
     let secret = (prop::option::of(one_of(&NAMESPACES)), name())
-        .prop_map(|(namespace, name)| SecretReference { namespace, name });
+        .prop_map(|(namespace, name)| VolumeSecretReference { namespace, name });
     (one_of(&NAMES), prop::option::weighted(0.9, claim), vec(secret, 0..3)).prop_map(
         |(name, claim, secrets)| {
             GraphObject::PersistentVolume(PersistentVolume {
@@ -94,17 +95,19 @@ fn volume() -> impl Strategy<Value = GraphObject> {
 fn assignment() -> impl Strategy<Value = GraphObject> {
     (0..3_u8, namespace(), one_of(&NAMES), node()).prop_map(|(kind, namespace, name, node_name)| {
         match kind {
-            0 => GraphObject::VolumeAttachment(NodeAssignment {
+            0 => GraphObject::VolumeAttachment(NodeNamingObject {
                 name,
                 node_name,
-                ..NodeAssignment::default()
+                ..NodeNamingObject::default()
             }),
-            1 => GraphObject::ResourceSlice(NodeAssignment {
+            1 => GraphObject::ResourceSlice(NodeNamingObject {
                 name,
                 node_name,
-                ..NodeAssignment::default()
+                ..NodeNamingObject::default()
             }),
-            _ => GraphObject::PodCertificateRequest(NodeAssignment { namespace, name, node_name }),
+            _ => {
+                GraphObject::PodCertificateRequest(NodeNamingObject { namespace, name, node_name })
+            }
         }
     })
 }
@@ -155,7 +158,7 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
             let subjects = snapshot.allowed_subjects(&attributes);
             for user in &users {
                 let attributes = Attributes { user: Some(user), ..attributes };
-                let got = snapshot.authorize(&attributes, Recorder::disabled_recorder());
+                let got = snapshot.authorize(&attributes, TraceRecorder::disabled_recorder());
                 let want = cluster.authorize(&attributes);
                 prop_assert_eq!(
                     (got.verdict, &got.reason),
@@ -166,7 +169,7 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
                 let is_listed = subjects.users.contains(&user.name);
                 prop_assert_eq!(is_listed, got.verdict == Verdict::Allow);
                 let mut trace = Trace::default();
-                let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));
+                let explained = snapshot.authorize(&attributes, TraceRecorder::new(&mut trace));
                 prop_assert_eq!((explained.verdict, explained.reason), (got.verdict, got.reason));
                 let has_path =
                     trace.trace_entries().iter().any(|entry| entry.trace_event.kind == "path");

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use authz::{
-    Attributes, FieldOperator, FieldRequirement, Namespace, NonResourceRule, Recorder, Resource,
-    ResourceRule, Selector, Target, User, Verb,
+    Attributes, FieldOperator, FieldRequirement, Namespace, NonResourceRule, Resource,
+    ResourceRule, Selector, Target, TraceRecorder, User, Verb,
 };
-use authz_node::{FeatureGates, GraphObject, NodeAssignment, NodeRules, Pod, Snapshot};
+use authz_node::{GraphObject, NodeFeatureGates, NodeNamingObject, NodeRules, Pod, Snapshot};
 use authz_reference::ReferenceNode;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -51,11 +51,11 @@ fn text(from: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
     select(from)
 }
 
-fn gates() -> impl Strategy<Value = FeatureGates> {
-    any::<[bool; 3]>().prop_map(|[accounts, certificates, health]| FeatureGates {
+fn gates() -> impl Strategy<Value = NodeFeatureGates> {
+    any::<[bool; 3]>().prop_map(|[accounts, certificates, health]| NodeFeatureGates {
         service_account_token_for_credential_providers: accounts,
-        pod_certificate_request: certificates,
-        csi_volume_health: health,
+        is_pod_certificate_request_enabled: certificates,
+        is_csi_volume_health_enabled: health,
     })
 }
 
@@ -79,7 +79,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
 /// The objects of node `n`: a pod that refers to one object of every kind, and one object of each kind that
 /// names its node. All have the name `a`.
 fn objects() -> Vec<GraphObject> {
-    let assignment = |namespace: &str| NodeAssignment {
+    let assignment = |namespace: &str| NodeNamingObject {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
         node_name: "n".to_owned(),
@@ -158,7 +158,7 @@ proptest! {
             }),
         };
         let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-        let got = snapshot.authorize(&attributes, Recorder::disabled_recorder());
+        let got = snapshot.authorize(&attributes, TraceRecorder::disabled_recorder());
         let want = reference.authorize(&attributes);
         prop_assert_eq!((got.verdict, got.reason), (want.verdict, want.reason), "{:?}", attributes);
         prop_assert!(got.error.is_none());

@@ -1,7 +1,7 @@
 //! The index, the explanation and an exhaustive search give the same answers, also when hashes of names
 //! collide.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb};
+use authz::{Attributes, Namespace, Resource, Target, Trace, TraceRecorder, User, Verb};
 use proptest::prelude::*;
 
 use super::*;
@@ -148,10 +148,10 @@ proptest! {
                 let target = Target::Resource(target);
                 let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
                 let want = exhaustive_reason(&snapshot, &attributes, namespace);
-                let indexed = snapshot.authorize(&attributes, Recorder::disabled_recorder());
+                let indexed = snapshot.authorize(&attributes, TraceRecorder::disabled_recorder());
                 prop_assert_eq!(&indexed.reason.to_string(), &want);
                 let mut trace = Trace::default();
-                let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));
+                let explained = snapshot.authorize(&attributes, TraceRecorder::new(&mut trace));
                 prop_assert_eq!(&explained.reason.to_string(), &want);
                 prop_assert_eq!(explained.verdict, indexed.verdict);
             }

@@ -1,6 +1,6 @@
 //! Random policies, changed step by step, and random requests: the index and the reference agree.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, Trace, TraceRecorder, User, Verb, Verdict};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use authz_reference::ReferenceRbac;
 use proptest::prelude::*;
@@ -167,7 +167,7 @@ fn check(
         prop_assert_eq!((&allowed.users, &allowed.groups), (&want.users, &want.groups));
         for user in users {
             let request_without_user = attributes(Some(user), request_without_user);
-            let got = snapshot.authorize(&request_without_user, Recorder::disabled_recorder());
+            let got = snapshot.authorize(&request_without_user, TraceRecorder::disabled_recorder());
             let want = oracle.authorize(&request_without_user);
             prop_assert_eq!((got.verdict, &got.reason), (want.verdict, &want.reason));
             prop_assert!(got.error.is_none());
@@ -175,7 +175,7 @@ fn check(
                 // A recorder does not change the decision.
                 let mut trace = Trace::default();
                 let explained =
-                    snapshot.authorize(&request_without_user, Recorder::new(&mut trace));
+                    snapshot.authorize(&request_without_user, TraceRecorder::new(&mut trace));
                 prop_assert_eq!((got.verdict, &got.reason), (explained.verdict, &explained.reason));
             }
             // The listed subjects are those that are allowed.

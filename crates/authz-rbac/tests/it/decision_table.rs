@@ -1,7 +1,7 @@
 //! The rules of RBAC decisions, read from `testdata/decisions.txt`: for each rule the requests that it allows, and
 //! the nearest ones that it does not.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, TraceRecorder, User, Verb, Verdict};
 use authz_rbac::{PolicyRule, Role, Snapshot, Subject};
 
 use crate::decisions::{binding, role};
@@ -37,7 +37,7 @@ fn parse_subject(text: &str) -> Subject {
         ("group", name) => Subject::group(name),
         ("account", account) => {
             let (namespace, name) = account.split_once('/').unwrap();
-            Subject::service_account(namespace, name)
+            Subject::service_account_subject(namespace, name)
         }
         (other, _) => panic!("unknown subject {other}"),
     }
@@ -89,7 +89,7 @@ fn check(snapshot: &Snapshot, words: &[&str]) {
     let attributes =
         Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
     let mut trace = authz::Trace::default();
-    for recorder in [Recorder::disabled_recorder(), Recorder::new(&mut trace)] {
+    for recorder in [TraceRecorder::disabled_recorder(), TraceRecorder::new(&mut trace)] {
         let decision = snapshot.authorize(&attributes, recorder);
         match decision.reason.rbac_grant() {
             Some(grant) => {

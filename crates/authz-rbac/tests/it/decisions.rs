@@ -1,6 +1,6 @@
 //! The rules of RBAC decisions: for each rule a request that it allows, and the nearest one that it does not.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb};
+use authz::{Attributes, Namespace, Resource, Target, TraceRecorder, User, Verb};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
 pub(crate) fn list(text: &str) -> Vec<String> {
@@ -72,7 +72,8 @@ pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
 #[track_caller]
 fn check(snapshot: &Snapshot, user: &User, cases: &[(&str, &str, &str)]) {
     for (asked, verdict, reason) in cases {
-        let decision = snapshot.authorize(&attributes(user, asked), Recorder::disabled_recorder());
+        let decision =
+            snapshot.authorize(&attributes(user, asked), TraceRecorder::disabled_recorder());
         assert_eq!(decision.verdict.name(), *verdict, "{asked}");
         assert_eq!(decision.reason, *reason, "{asked}");
         assert!(decision.error.is_none());
@@ -103,7 +104,7 @@ fn a_role_binding_grants_inside_its_namespace_only() {
 fn a_service_account_is_found_by_its_user_name() {
     let pods = || vec![rule("get", "core", "pods")];
     let roles = vec![role("ns1", "r", pods()), role("", "c", pods())];
-    let account = [Subject::service_account("", "ci")];
+    let account = [Subject::service_account_subject("", "ci")];
     let bindings = vec![
         binding("ns1", "rb", ("Role", "r"), &account),
         // In a ClusterRoleBinding, a service account without a namespace matches no user.
@@ -177,7 +178,10 @@ fn a_request_without_user_is_granted_nothing() {
     check(&policy, &user("foobar", "g"), &[("get pods", "noOpinion", "")]);
     let anyone = user("foobar", "");
     let asked = Attributes { user: None, ..attributes(&anyone, "get pods") };
-    assert_eq!(policy.authorize(&asked, Recorder::disabled_recorder()).verdict.name(), "noOpinion");
+    assert_eq!(
+        policy.authorize(&asked, TraceRecorder::disabled_recorder()).verdict.name(),
+        "noOpinion"
+    );
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn who_can_lists_the_superusers_first_and_every_subject() {
     let listed = policy.allowed_subjects(&attributes(&anyone, "get pods ns1"));
     assert_eq!(listed.users.into_iter().collect::<Vec<_>>(), ["admin", "super-admin"]);
     let note = r#"rbac: clusterrole.rbac.authorization.k8s.io "gone" not found"#;
-    assert_eq!(listed.listing_notes, [note]);
+    assert_eq!(listed.subject_listing_notes, [note]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The events that an explained decision records.
 
-use authz::{Recorder, Trace, TraceEvent, Value};
+use authz::{Trace, TraceEvent, TraceRecorder, Value};
 use authz_rbac::{Snapshot, Subject};
 
 use crate::decisions::{attributes, binding, role, rule, snapshot, user};
@@ -16,7 +16,7 @@ fn policy() -> Snapshot {
 
 fn show(event: &TraceEvent) -> String {
     let mut shown = event.kind.to_string();
-    for (name, value) in &event.named_values {
+    for (name, value) in &event.trace_event_values {
         let value = match value {
             Value::Bool(truth) => truth.to_string(),
             Value::Integer(number) => number.to_string(),
@@ -32,7 +32,7 @@ fn show(event: &TraceEvent) -> String {
 fn check(name: &str, groups: &str, asked: &str, want: &[&str]) {
     let (policy, user) = (policy(), user(name, groups));
     let mut trace = Trace::default();
-    let _ = policy.authorize(&attributes(&user, asked), Recorder::new(&mut trace));
+    let _ = policy.authorize(&attributes(&user, asked), TraceRecorder::new(&mut trace));
     let got: Vec<String> =
         trace.trace_entries().iter().map(|entry| show(&entry.trace_event)).collect();
     assert_eq!(got, want);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use authz_webhook::{Transport, Webhook, WebhookSettings};
 use https_client::{AddressPolicy, Client, Destination};
-use kubeconfig::ServiceConnection;
+use kubeconfig::ServerConnection;
 
-use super::{AuthorizerBuilder, FindWebhookConnection, PartialGeneration};
-use crate::build_error::BuildCause;
+use super::{AuthorizerBuilder, PartialGeneration, WebhookConnectionFinder};
+use crate::build_error::BuildErrorCause;
+use crate::config_generation::{ConfiguredWebhook, Generation};
 use crate::file_set::{FileRecorder, FileSet};
-use crate::generation::{ConfiguredWebhook, Generation};
 use crate::service_transport::ServiceTransport;
-use crate::webhook_transport::{WebhookTransport, endpoint_url};
+use crate::webhook_transport::{WebhookTransport, url_without_credentials};
 
 /// Builds the webhook of that name, or reuses an unchanged one. It adds the files that it read to `parts` in any
 /// case.
@@ -20,9 +20,9 @@ pub(super) fn reuse_or_build_webhook(
     name: &str,
     settings: &WebhookSettings,
     previous: Option<&Generation>,
-    find_connection: &mut FindWebhookConnection<'_>,
+    find_connection: &mut WebhookConnectionFinder<'_>,
     parts: &mut PartialGeneration,
-) -> Result<Arc<ConfiguredWebhook>, BuildCause> {
+) -> Result<Arc<ConfiguredWebhook>, BuildErrorCause> {
     let recorder = FileRecorder::default();
     let connection = find_connection(name, settings, &recorder);
     if let Ok(Some(connection)) = &connection {
@@ -31,18 +31,18 @@ pub(super) fn reuse_or_build_webhook(
         }
     }
     let files = recorder.into_file_set();
-    parts.files.add_all_files(&files);
-    let ServiceConnection { client_target: target, warnings, .. } =
-        connection?.ok_or_else(|| BuildCause::InClusterConfig { name: name.to_owned() })?;
+    parts.files_read.add_all_files(&files);
+    let ServerConnection { client_target: target, warnings, .. } =
+        connection?.ok_or_else(|| BuildErrorCause::InClusterConfig { name: name.to_owned() })?;
     if let Some(same) =
         previous.and_then(|previous| find_unchanged_webhook(previous, name, settings, &files))
     {
         return Ok(same);
     }
     parts.warnings.extend(warnings);
-    let endpoint = endpoint_url(&target);
+    let endpoint = url_without_credentials(&target);
     let (mut limits, observer) =
-        (builder.connection_limits.clone(), builder.observers.connection_observer());
+        (builder.connection_limits.clone(), builder.observer_factory.connection_observer());
     // The operator wrote the URL. Other users write the endpoints of a Service, so its addresses are checked.
     if let Destination::Url { .. } = target.destination {
         limits.address_policy = AddressPolicy::default();
@@ -65,15 +65,19 @@ pub(super) fn reuse_or_build_webhook(
             }
         };
     let transport =
-        transport.map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;
+        transport.map_err(|error| BuildErrorCause::Client { name: name.to_owned(), error })?;
     let webhook = Webhook::new(
         name,
         settings.clone(),
         transport,
         builder.webhook_limits,
-        builder.observers.webhook_observer(name),
+        builder.observer_factory.create_webhook_observer(name),
     );
-    Ok(Arc::new(ConfiguredWebhook { webhook: Arc::new(webhook), endpoint, file_set: files }))
+    Ok(Arc::new(ConfiguredWebhook {
+        webhook: Arc::new(webhook),
+        endpoint_url_without_secrets: endpoint,
+        file_set: files,
+    }))
 }
 
 /// Returns the webhook of the previous generation if its settings and files are the same.

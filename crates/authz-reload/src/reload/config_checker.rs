@@ -10,29 +10,29 @@ use arc_swap::ArcSwap;
 use authz_chain::AuthorizerType;
 use document::Diagnostic;
 
-use super::folder_watch::{ChangeCounter, FolderWatch, renew_watch, wait_for_change};
-use super::inspect_files::{CurrentConfig, InspectionResult, RejectedFiles, inspect_files};
+use super::folder_watch::{FileChangeCounter, FolderWatch, renew_folder_watch, wait_for_change};
+use super::inspect_files::{CurrentConfig, FileInspectionResult, RejectedFiles, inspect_files};
 use super::watched_paths::WatchedPaths;
 use super::webhook_health_check;
-use super::{CheckResult, PublishGeneration, ReloadLog, ReloadOptions};
+use super::{FileCheckResult, PublishGenerationFn, ReloadLogFn, ReloadOptions};
 use crate::authorization_status::{ReloadAttempt, ReloaderState};
 use crate::build_authorizers::AuthorizerBuilder;
-use crate::generation::Generation;
+use crate::config_generation::Generation;
 use crate::observers::ReloadStatus;
 use crate::plan_from_flags::ConfigFilePlan;
 use crate::reload_notice::ReloadNotice;
 
 /// Checks the files of a configuration. The reload task owns it.
 pub(super) struct ConfigChecker {
-    check_inputs: Arc<CheckInputs>,
+    file_check_inputs: Arc<FileCheckInputs>,
     options: ReloadOptions,
-    publish_generation: PublishGeneration,
-    reload_log: ReloadLog,
-    change_counter: Arc<ChangeCounter>,
+    publish_generation: PublishGenerationFn,
+    reload_log: ReloadLogFn,
+    file_change_counter: Arc<FileChangeCounter>,
     reloader_state: Arc<ArcSwap<ReloaderState>>,
     generation: Arc<Generation>,
     /// The hash of the configuration file; see [`CurrentConfig::file_hash`].
-    file_hash: String,
+    config_file_hash: String,
     /// The last rejected configuration, until a check finds another one. Each check inspects its files again, but
     /// only a new fault counts as a new failure.
     last_rejected_files: Option<RejectedFiles>,
@@ -41,10 +41,10 @@ pub(super) struct ConfigChecker {
 }
 
 /// The values that a check reads on a blocking thread.
-struct CheckInputs {
+struct FileCheckInputs {
     authorizer_builder: AuthorizerBuilder,
     config_file_plan: ConfigFilePlan,
-    built_in_types: BTreeSet<AuthorizerType>,
+    initial_built_in_types: BTreeSet<AuthorizerType>,
 }
 
 /// The watch of the file system, and the reason if it does not cover every file.
@@ -60,31 +60,31 @@ impl ConfigChecker {
         plan: ConfigFilePlan,
         first: Arc<Generation>,
         options: ReloadOptions,
-        publish: PublishGeneration,
-        log: ReloadLog,
+        publish: PublishGenerationFn,
+        log: ReloadLogFn,
         reloader_state: Arc<ArcSwap<ReloaderState>>,
     ) -> Self {
         let built_in_types = first.configuration.built_in_types();
         Self {
-            check_inputs: Arc::new(CheckInputs {
+            file_check_inputs: Arc::new(FileCheckInputs {
                 authorizer_builder: builder,
                 config_file_plan: plan,
-                built_in_types,
+                initial_built_in_types: built_in_types,
             }),
             options,
             publish_generation: publish,
             reload_log: log,
-            change_counter: Arc::new(ChangeCounter::new()),
+            file_change_counter: Arc::new(FileChangeCounter::new()),
             reloader_state,
-            file_hash: first.hash.clone().unwrap_or_default(),
+            config_file_hash: first.hash.clone().unwrap_or_default(),
             generation: first,
             last_rejected_files: None,
             last_read_error: None,
         }
     }
 
-    pub(super) fn change_counter(&self) -> &ChangeCounter {
-        &self.change_counter
+    pub(super) fn file_change_counter(&self) -> &FileChangeCounter {
+        &self.file_change_counter
     }
 
     pub(super) fn options(&self) -> &ReloadOptions {
@@ -93,12 +93,12 @@ impl ConfigChecker {
 
     /// Watches the current paths. The reloader polls paths that cannot be watched, and tries to watch them again at
     /// each poll.
-    pub(super) async fn renew_watch(&self, old: PathWatch) -> PathWatch {
+    pub(super) async fn renew_file_watch(&self, old: PathWatch) -> PathWatch {
         let paths = self.reloader_state.load().watched_files();
-        let changes = Arc::clone(&self.change_counter);
+        let changes = Arc::clone(&self.file_change_counter);
         let renewed = tokio::task::spawn_blocking(move || {
-            let watched = WatchedPaths::resolve_paths(paths.iter().map(PathBuf::as_path));
-            renew_watch(old.folder_watch, watched, &changes)
+            let watched = WatchedPaths::resolve_watched_paths(paths.iter().map(PathBuf::as_path));
+            renew_folder_watch(old.folder_watch, watched, &changes)
         });
         let (watch, error) = match renewed.await {
             Ok((watch, result)) => (watch, result.err().map(|error| error.to_string())),
@@ -120,23 +120,25 @@ impl ConfigChecker {
     /// 3. Publish the new generation. If that fails, the reload fails and the next check tries again.
     ///
     /// A reload that fails changes no authorizer. Repeated checks of the same files count as one failure.
-    pub(super) async fn check_files(&mut self) -> CheckResult {
+    pub(super) async fn check_files(&mut self) -> FileCheckResult {
         loop {
             // Subscribe before the files are read, so that the check does not miss a later change.
-            let mut changes = self.change_counter.subscribe_to_changes();
+            let mut changes = self.file_change_counter.subscribe_to_changes();
             let inspected = self.inspect_files_on_blocking_thread().await;
-            if !matches!(inspected, InspectionResult::Unreadable(_)) {
+            if !matches!(inspected, FileInspectionResult::Unreadable(_)) {
                 self.last_read_error = None;
             }
             match inspected {
-                InspectionResult::Unchanged { hash } => return self.keep_current_generation(hash),
-                InspectionResult::Unreadable(error) => {
+                FileInspectionResult::Unchanged { hash } => {
+                    return self.keep_current_generation(hash);
+                }
+                FileInspectionResult::Unreadable(error) => {
                     return self.report_unreadable_file(&error.to_string());
                 }
-                InspectionResult::Rejected(last_rejected) => {
+                FileInspectionResult::Rejected(last_rejected) => {
                     return self.reject_files(last_rejected);
                 }
-                InspectionResult::Built(generation) => {
+                FileInspectionResult::Built(generation) => {
                     let health = tokio::select! {
                         biased;
                         health = self.check_webhook_health(&generation) => health,
@@ -152,20 +154,21 @@ impl ConfigChecker {
         }
     }
 
-    async fn inspect_files_on_blocking_thread(&self) -> InspectionResult {
-        let (inputs, generation) = (Arc::clone(&self.check_inputs), Arc::clone(&self.generation));
-        let file_hash = self.file_hash.clone();
+    async fn inspect_files_on_blocking_thread(&self) -> FileInspectionResult {
+        let (inputs, generation) =
+            (Arc::clone(&self.file_check_inputs), Arc::clone(&self.generation));
+        let file_hash = self.config_file_hash.clone();
         let inspected = tokio::task::spawn_blocking(move || {
             let current = CurrentConfig {
                 generation: &generation,
-                file_hash: &file_hash,
-                built_in_types: &inputs.built_in_types,
+                config_file_hash: &file_hash,
+                initial_built_in_types: &inputs.initial_built_in_types,
             };
             inspect_files(&inputs.authorizer_builder, &inputs.config_file_plan, &current)
         });
         inspected.await.unwrap_or_else(|error| {
-            InspectionResult::Rejected(RejectedFiles {
-                hash: self.file_hash.clone(),
+            FileInspectionResult::Rejected(RejectedFiles {
+                hash: self.config_file_hash.clone(),
                 message: error.to_string(),
                 diagnostics: Vec::new(),
                 other_file_paths: Vec::new(),
@@ -179,19 +182,22 @@ impl ConfigChecker {
         generation: &Generation,
     ) -> Result<(), webhook_health_check::UnhealthyWebhooks> {
         match self.options.checks_webhook_health {
-            true => webhook_health_check::check_new_webhooks(generation, &self.generation).await,
+            true => {
+                webhook_health_check::check_health_of_new_webhooks(generation, &self.generation)
+                    .await
+            }
             false => Ok(()),
         }
     }
 
     /// Records that the files with this hash define the generation in effect. If the check before failed, this ends the
     /// failure.
-    fn keep_current_generation(&mut self, hash: String) -> CheckResult {
-        let mut last_attempt = self.reloader_state.load().last_attempt.clone();
-        let is_other_hash = hash != self.file_hash;
-        self.file_hash = hash;
+    fn keep_current_generation(&mut self, hash: String) -> FileCheckResult {
+        let mut last_attempt = self.reloader_state.load().last_reload_attempt.clone();
+        let is_other_hash = hash != self.config_file_hash;
+        self.config_file_hash = hash;
         self.last_rejected_files = None;
-        let observers = &self.check_inputs.authorizer_builder.observers;
+        let observers = &self.file_check_inputs.authorizer_builder.observer_factory;
         if last_attempt.as_ref().is_some_and(|attempt| attempt.error.is_some()) {
             let now = SystemTime::now();
             last_attempt = Some(ReloadAttempt { at: now, error: None });
@@ -199,19 +205,19 @@ impl ConfigChecker {
             (self.reload_log)(&ReloadNotice::Reverted(&self.generation));
         }
         if is_other_hash {
-            let hash = Some(self.file_hash.as_str());
+            let hash = Some(self.config_file_hash.as_str());
             self.generation.report_applied_config(hash, |it| observers.on_config_applied(it));
         }
         self.reloader_state.store(Arc::new(ReloaderState {
-            file_hash: Some(self.file_hash.clone()),
-            last_attempt,
+            config_file_hash: Some(self.config_file_hash.clone()),
+            last_reload_attempt: last_attempt,
             ..ReloaderState::new(Arc::clone(&self.generation))
         }));
-        CheckResult::Unchanged
+        FileCheckResult::Unchanged
     }
 
     /// Rejects files. Only a new edit counts as a failure; a known one is logged again if its message has changed.
-    fn reject_files(&mut self, rejected: RejectedFiles) -> CheckResult {
+    fn reject_files(&mut self, rejected: RejectedFiles) -> FileCheckResult {
         let known = self
             .last_rejected_files
             .as_ref()
@@ -227,11 +233,15 @@ impl ConfigChecker {
         if !is_known_message {
             self.log_reload_failure(&message, &diagnostics);
         }
-        CheckResult::Failed(message)
+        FileCheckResult::Failed(message)
     }
 
     /// Rejects valid files whose generation cannot take effect now.
-    fn reject_until_next_check(&mut self, generation: &Generation, message: &str) -> CheckResult {
+    fn reject_until_next_check(
+        &mut self,
+        generation: &Generation,
+        message: &str,
+    ) -> FileCheckResult {
         self.reject_files(RejectedFiles {
             hash: generation.hash.clone().unwrap_or_default(),
             message: message.to_owned(),
@@ -242,31 +252,33 @@ impl ConfigChecker {
     }
 
     /// Reports that the configuration file cannot be read. The last rejected files stay known.
-    fn report_unreadable_file(&mut self, message: &str) -> CheckResult {
+    fn report_unreadable_file(&mut self, message: &str) -> FileCheckResult {
         self.record_reload_failure(message);
         if self.last_read_error.as_deref() != Some(message) {
             self.last_read_error = Some(message.to_owned());
             self.count_reload_failure();
             self.log_reload_failure(message, &[]);
         }
-        CheckResult::Failed(message.to_owned())
+        FileCheckResult::Failed(message.to_owned())
     }
 
     /// Publishes a generation, which then decides all requests that begin later.
-    fn publish_new_generation(&mut self, generation: Generation) -> CheckResult {
+    fn publish_new_generation(&mut self, generation: Generation) -> FileCheckResult {
         let generation = Arc::new(generation);
         if let Err(error) = (self.publish_generation)(&generation) {
             return self.reject_until_next_check(&generation, &error.to_string());
         }
-        self.file_hash = generation.hash.clone().unwrap_or_default();
+        self.config_file_hash = generation.hash.clone().unwrap_or_default();
         self.last_rejected_files = None;
         self.generation = Arc::clone(&generation);
         let now = SystemTime::now();
         let attempt = ReloadAttempt { at: now, error: None };
         let reloader_state = ReloaderState::new(Arc::clone(&generation));
-        self.reloader_state
-            .store(Arc::new(ReloaderState { last_attempt: Some(attempt), ..reloader_state }));
-        let observers = &self.check_inputs.authorizer_builder.observers;
+        self.reloader_state.store(Arc::new(ReloaderState {
+            last_reload_attempt: Some(attempt),
+            ..reloader_state
+        }));
+        let observers = &self.file_check_inputs.authorizer_builder.observer_factory;
         observers.on_reload(ReloadStatus::Success, now);
         let hash = generation.hash.as_deref();
         generation.report_applied_config(hash, |applied| observers.on_config_applied(applied));
@@ -274,19 +286,19 @@ impl ConfigChecker {
             (self.reload_log)(&ReloadNotice::Warned(warning));
         }
         (self.reload_log)(&ReloadNotice::Applied(&generation));
-        CheckResult::Applied(generation.generation_number)
+        FileCheckResult::Applied(generation.generation_number)
     }
 
     fn count_reload_failure(&self) {
-        self.check_inputs
+        self.file_check_inputs
             .authorizer_builder
-            .observers
+            .observer_factory
             .on_reload(ReloadStatus::Failure, SystemTime::now());
     }
 
     fn log_reload_failure(&self, message: &str, diagnostics: &[Diagnostic]) {
-        let CheckInputs { authorizer_builder: builder, config_file_plan: plan, .. } =
-            &*self.check_inputs;
+        let FileCheckInputs { authorizer_builder: builder, config_file_plan: plan, .. } =
+            &*self.file_check_inputs;
         let file = builder.base_directory.join(&plan.path);
         (self.reload_log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
     }
@@ -297,8 +309,8 @@ impl ConfigChecker {
         let last_rejected = self.last_rejected_files.as_ref();
         self.reloader_state.store(Arc::new(ReloaderState {
             generation: Arc::clone(&self.generation),
-            file_hash: Some(self.file_hash.clone()),
-            last_attempt: Some(attempt),
+            config_file_hash: Some(self.config_file_hash.clone()),
+            last_reload_attempt: Some(attempt),
             rejected_config_hash: last_rejected.map(|last_rejected| last_rejected.hash.clone()),
             rejected_config_files: last_rejected
                 .map(|last_rejected| last_rejected.other_file_paths.clone())

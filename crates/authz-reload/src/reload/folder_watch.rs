@@ -21,13 +21,13 @@ const QUIET_WAIT_MAX: Duration = Duration::from_millis(300);
 
 /// Counts reported changes and wakes its subscribers.
 #[derive(Debug)]
-pub(super) struct ChangeCounter {
+pub(super) struct FileChangeCounter {
     count: Sender<u64>,
     /// A watched folder was removed or replaced, or reports were lost, so the reloader must create a new watch.
     is_watch_stale: AtomicBool,
 }
 
-impl ChangeCounter {
+impl FileChangeCounter {
     pub(super) fn new() -> Self {
         Self { count: Sender::new(0), is_watch_stale: AtomicBool::new(false) }
     }
@@ -95,7 +95,7 @@ pub(super) struct FolderWatch {
 }
 
 impl FolderWatch {
-    fn new(watched_paths: WatchedPaths, changes: &Arc<ChangeCounter>) -> notify::Result<Self> {
+    fn new(watched_paths: WatchedPaths, changes: &Arc<FileChangeCounter>) -> notify::Result<Self> {
         let watched_paths = Arc::new(watched_paths);
         let (paths, counter) = (Arc::clone(&watched_paths), Arc::clone(changes));
         let watcher =
@@ -127,10 +127,10 @@ impl FolderWatch {
 /// not report changes of a folder from before its watch, so each new folder counts as a change.
 ///
 /// The error is about a folder that cannot be watched. The watch covers the other folders even then.
-pub(super) fn renew_watch(
+pub(super) fn renew_folder_watch(
     old: Option<FolderWatch>,
     watched_paths: WatchedPaths,
-    changes: &Arc<ChangeCounter>,
+    changes: &Arc<FileChangeCounter>,
 ) -> (Option<FolderWatch>, notify::Result<()>) {
     let is_stale = changes.is_watch_stale.swap(false, Ordering::AcqRel);
     let reusable = old.filter(|old| !is_stale && *old.watched_paths == watched_paths);
@@ -157,7 +157,7 @@ mod tests {
             watched_folders: [PathBuf::from("/folder")].into(),
             watched_entries: [PathBuf::from("/folder/file")].into(),
         };
-        let changes = ChangeCounter::new();
+        let changes = FileChangeCounter::new();
         let listener = changes.subscribe_to_changes();
         changes
             .handle_file_event(&watched_paths, Ok(Event::new(kind).add_path(PathBuf::from(path))));
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn lost_events_make_the_watch_stale() {
-        let changes = ChangeCounter::new();
+        let changes = FileChangeCounter::new();
         let listener = changes.subscribe_to_changes();
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
         changes.handle_file_event(&WatchedPaths::default(), Ok(lost));

@@ -10,8 +10,8 @@ use document::{DOCUMENT_BYTES_MAX, Diagnostic, ReadError, Source, Warning};
 
 use crate::build_authorizers::AuthorizerBuilder;
 use crate::build_error::BuildError;
+use crate::config_generation::Generation;
 use crate::file_set::{FileSet, read_file_up_to};
-use crate::generation::Generation;
 use crate::plan_from_flags::ConfigFilePlan;
 use crate::sha256_hash::sha256_hash;
 
@@ -21,13 +21,13 @@ pub(super) struct CurrentConfig<'a> {
     pub(super) generation: &'a Generation,
     /// The hash of the configuration file when a check last found that it defines this generation. It differs from
     /// the hash of the generation if only a comment has changed since.
-    pub(super) file_hash: &'a str,
+    pub(super) config_file_hash: &'a str,
     /// The built-in authorizer types that the server started with.
-    pub(super) built_in_types: &'a BTreeSet<AuthorizerType>,
+    pub(super) initial_built_in_types: &'a BTreeSet<AuthorizerType>,
 }
 
 /// The result of an inspection.
-pub(super) enum InspectionResult {
+pub(super) enum FileInspectionResult {
     /// The configuration file cannot be read.
     Unreadable(ReadError),
     /// The files define the configuration in effect.
@@ -81,57 +81,57 @@ pub(super) fn inspect_files(
     builder: &AuthorizerBuilder,
     plan: &ConfigFilePlan,
     current: &CurrentConfig<'_>,
-) -> InspectionResult {
+) -> FileInspectionResult {
     let path = builder.base_directory.join(&plan.path);
     let bytes = match read_file_up_to(&path, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
-        Err(error) => return InspectionResult::Unreadable(ReadError::new(&path, &error)),
+        Err(error) => return FileInspectionResult::Unreadable(ReadError::new(&path, &error)),
     };
     let hash = sha256_hash(&bytes);
     let are_unchanged = current.generation.file_set.are_files_unchanged();
-    if hash == current.file_hash && are_unchanged {
-        return InspectionResult::Unchanged { hash };
+    if hash == current.config_file_hash && are_unchanged {
+        return FileInspectionResult::Unchanged { hash };
     }
     let (configuration, warnings) = match load_configuration(
         &path,
         &bytes,
-        current.built_in_types,
-        &builder.plugins.plugin_types(),
+        current.initial_built_in_types,
+        &builder.plugin_authorizers.plugin_types(),
     ) {
         Ok(loaded) => loaded,
-        Err(rejected) => return InspectionResult::Rejected(rejected.with_config_hash(hash)),
+        Err(rejected) => return FileInspectionResult::Rejected(rejected.with_config_hash(hash)),
     };
     if configuration == current.generation.configuration && are_unchanged {
-        return InspectionResult::Unchanged { hash };
+        return FileInspectionResult::Unchanged { hash };
     }
     let origin = builder.config_origin_of_file(plan, &bytes);
     match builder.build_next_generation(&configuration, origin, Some(current.generation)) {
         Ok(mut generation) => {
             generation.warnings.splice(0..0, warnings);
-            InspectionResult::Built(Box::new(generation))
+            FileInspectionResult::Built(Box::new(generation))
         }
-        Err(error) => {
-            InspectionResult::Rejected(RejectedContent::from(error).with_config_hash(hash))
-        }
+        Err(error) => FileInspectionResult::Rejected(
+            RejectedFilesWithoutHash::from(error).with_config_hash(hash),
+        ),
     }
 }
 
 /// Files that do not define a valid configuration, without the hash of the configuration file.
-struct RejectedContent {
+struct RejectedFilesWithoutHash {
     message: String,
     diagnostics: Vec<Diagnostic>,
     other_file_paths: Vec<PathBuf>,
     file_states: Option<FileSet>,
 }
 
-impl RejectedContent {
+impl RejectedFilesWithoutHash {
     fn with_config_hash(self, hash: String) -> RejectedFiles {
         let Self { message, diagnostics, other_file_paths: files, file_states: contents } = self;
         RejectedFiles { hash, message, diagnostics, other_file_paths: files, file_states: contents }
     }
 }
 
-impl From<BuildError> for RejectedContent {
+impl From<BuildError> for RejectedFilesWithoutHash {
     fn from(error: BuildError) -> Self {
         Self {
             message: error.to_string(),
@@ -148,7 +148,7 @@ fn load_configuration(
     bytes: &[u8],
     built_in_types: &BTreeSet<AuthorizerType>,
     plugin_authorizer_types: &[PluginType],
-) -> Result<(Configuration, Vec<Warning>), RejectedContent> {
+) -> Result<(Configuration, Vec<Warning>), RejectedFilesWithoutHash> {
     // A missing kubeconfig makes the file invalid, so the reloader must watch for its creation.
     let probed_files = RefCell::new(Vec::new());
     let stat_and_record = |path: &Path| {
@@ -164,8 +164,8 @@ fn load_configuration(
     };
     let name = path.display().to_string();
     let source = Source { name: &name, file_bytes: bytes };
-    let loaded = config::authorization_config::load_configuration(&source, &options);
-    let rejected = |message, diagnostics: &[Diagnostic]| RejectedContent {
+    let loaded = config::authorization_config::load_authorization_configuration(&source, &options);
+    let rejected = |message, diagnostics: &[Diagnostic]| RejectedFilesWithoutHash {
         message,
         diagnostics: diagnostics.to_vec(),
         other_file_paths: probed_files.take(),
@@ -206,7 +206,9 @@ fn diagnose_added_types(
         plugin_authorizer_types,
         ..LoadOptions::default()
     };
-    match config::authorization_config::load_configuration(source, &options).configuration {
+    match config::authorization_config::load_authorization_configuration(source, &options)
+        .configuration
+    {
         Err(LoadError::Invalid(diagnostics)) => diagnostics,
         Ok(_) | Err(LoadError::Decode(_) | LoadError::Server(_)) => Vec::new(),
     }

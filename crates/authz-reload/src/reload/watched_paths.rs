@@ -24,7 +24,7 @@ pub(super) struct WatchedPaths {
 
 impl WatchedPaths {
     /// Resolves absolute paths in the file system.
-    pub(super) fn resolve_paths<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+    pub(super) fn resolve_watched_paths<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut watched = Self::default();
         for path in paths {
             watched.add_watched_path(path);
@@ -100,7 +100,7 @@ mod tests {
 
     /// Folders and entries below a folder, as text.
     fn watched(root: &Path, path: &str) -> (Vec<String>, Vec<String>) {
-        let watched = WatchedPaths::resolve_paths([root.join(path).as_path()]);
+        let watched = WatchedPaths::resolve_watched_paths([root.join(path).as_path()]);
         let texts = |paths: &BTreeSet<PathBuf>| {
             let below = paths.iter().filter_map(|path| path.strip_prefix(root).ok());
             below.map(|path| path.display().to_string()).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::generation::{ConfiguredWebhook, Generation};
+use crate::config_generation::{ConfiguredWebhook, Generation};
 
 /// The maximum number of webhooks that the check asks at the same time.
 const CHECKS_MAX: usize = 32;
@@ -23,7 +23,7 @@ pub(super) struct UnhealthyWebhooks {
 ///
 /// # Errors
 /// At least one webhook did not answer with a review.
-pub(super) async fn check_new_webhooks(
+pub(super) async fn check_health_of_new_webhooks(
     generation: &Generation,
     previous: &Generation,
 ) -> Result<(), UnhealthyWebhooks> {

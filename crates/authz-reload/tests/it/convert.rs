@@ -7,13 +7,15 @@ use authz_reload::{
     AuthorizationModes, ConversionContext, ConvertedConfig, WebhookFlags, convert_flags_to_config,
 };
 use authz_webhook::CacheSettings;
-use config::authorization_config::{LoadOptions, assume_regular_file, load_configuration};
+use config::authorization_config::{
+    LoadOptions, assume_regular_file, load_authorization_configuration,
+};
 use proptest::prelude::*;
 
 fn loaded(yaml: &str) -> Configuration {
     let source = document::Source { name: "converted", file_bytes: yaml.as_bytes() };
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-    let mut loaded = load_configuration(&source, &options);
+    let mut loaded = load_authorization_configuration(&source, &options);
     // The conversion of the flags also gives this warning.
     loaded.warnings.retain(|warning| warning.code != document::WarningCode::AnonymousAllowed);
     assert_eq!(loaded.warnings, [], "{yaml}");
@@ -30,8 +32,8 @@ fn comparable(configuration: &Configuration) -> Configuration {
     let mut authorizers = configuration.authorizers().to_vec();
     for authorizer in &mut authorizers {
         if let AuthorizerConfiguration::Webhook(webhook) = authorizer {
-            caching(&mut webhook.webhook_settings.authorized_caching);
-            caching(&mut webhook.webhook_settings.unauthorized_caching);
+            caching(&mut webhook.webhook_settings.authorized_cache_settings);
+            caching(&mut webhook.webhook_settings.unauthorized_cache_settings);
         }
     }
     Configuration::new(authorizers).unwrap()
@@ -47,7 +49,7 @@ fn server() -> ConversionContext<'static> {
 
 fn webhook(config_file: &str) -> WebhookFlags {
     WebhookFlags {
-        config_file: PathBuf::from(config_file),
+        webhook_config_file: PathBuf::from(config_file),
         version: "v1beta1".to_owned(),
         authorized_ttl_ns: 300_000_000_000,
         unauthorized_ttl_ns: 0,
@@ -58,8 +60,8 @@ fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> Authorizati
     AuthorizationModes {
         modes: modes.to_vec(),
         are_modes_explicit: true,
-        policy_file: None,
-        webhook,
+        abac_policy_file: None,
+        webhook_flags: webhook,
     }
 }
 
@@ -67,7 +69,7 @@ fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> Authorizati
 fn a_webhook_of_flags_becomes_one_of_a_file() {
     use AuthorizerType::{Rbac, Webhook};
     let flags = modes(&[Rbac, Webhook], Some(webhook("hook.yaml")));
-    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
+    let ConvertedConfig { config_yaml: yaml, differences_from_flags: differences } =
         convert_flags_to_config(&flags, &server()).unwrap();
     assert_eq!(
         yaml,
@@ -102,17 +104,17 @@ fn what_no_file_says_is_told() {
     let flags = AuthorizationModes {
         modes: vec![Abac, AlwaysAllow],
         are_modes_explicit: false,
-        policy_file: Some(PathBuf::from("p.jsonl")),
-        webhook: None,
+        abac_policy_file: Some(PathBuf::from("p.jsonl")),
+        webhook_flags: None,
     };
-    let differences = convert_flags_to_config(&flags, &server()).unwrap().remaining_differences;
+    let differences = convert_flags_to_config(&flags, &server()).unwrap().differences_from_flags;
     let said = |what: &str| differences.iter().any(|difference| difference.contains(what));
     assert!(said("Keep --authorization-policy-file=p.jsonl"), "{differences:?}");
     assert!(said("--anonymous-auth=false"), "{differences:?}");
     assert!(said("ABAC,AlwaysAllow"), "{differences:?}");
     assert!(said("changes take effect while it runs"), "{differences:?}");
     let closed = ConversionContext { is_anonymous_enabled: false, ..server() };
-    let differences = convert_flags_to_config(&flags, &closed).unwrap().remaining_differences;
+    let differences = convert_flags_to_config(&flags, &closed).unwrap().differences_from_flags;
     assert!(!differences.iter().any(|difference| difference.contains("anonymous")));
 }
 
@@ -121,7 +123,7 @@ fn several_hooks_need_a_file_each() {
     let hooks = ["b.example".to_owned(), "a".to_owned()];
     let context = ConversionContext { hook_names: Some(&hooks), ..server() };
     let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
-    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
+    let ConvertedConfig { config_yaml: yaml, differences_from_flags: differences } =
         convert_flags_to_config(&flags, &context).unwrap();
     let configuration = loaded(&yaml);
     let names: Vec<&str> =
@@ -132,7 +134,7 @@ fn several_hooks_need_a_file_each() {
         the server.";
     assert!(differences.iter().any(|difference| difference == want), "{differences:?}");
     let one = ConversionContext { hook_names: Some(&hooks[..1]), ..server() };
-    let ConvertedConfig { config_yaml: yaml, remaining_differences: differences } =
+    let ConvertedConfig { config_yaml: yaml, differences_from_flags: differences } =
         convert_flags_to_config(&flags, &one).unwrap();
     assert!(yaml.contains("kubeConfigFile: /etc/hooks.yaml\n"), "{yaml}");
     assert!(!differences.iter().any(|difference| difference.contains("split")), "{differences:?}");
@@ -141,7 +143,7 @@ fn several_hooks_need_a_file_each() {
 #[test]
 fn flags_that_start_no_server_are_not_converted() {
     let mut flags = modes(&[AuthorizerType::Webhook], Some(webhook("/w")));
-    flags.webhook.as_mut().unwrap().version = "v2".to_owned();
+    flags.webhook_flags.as_mut().unwrap().version = "v2".to_owned();
     let error = convert_flags_to_config(&flags, &server()).unwrap_err().to_string();
     assert!(error.starts_with("unsupported webhook authorizer version"), "{error}");
 }
@@ -160,7 +162,7 @@ fn any_webhook() -> impl Strategy<Value = WebhookFlags> {
     let path = "/?[^\u{0}]{1,20}";
     (path, prop_oneof![Just("v1"), Just("v1beta1")], ttl(), ttl()).prop_map(
         |(path, version, authorized_ttl_ns, unauthorized_ttl_ns)| WebhookFlags {
-            config_file: PathBuf::from(path),
+            webhook_config_file: PathBuf::from(path),
             version: version.to_owned(),
             authorized_ttl_ns,
             unauthorized_ttl_ns,

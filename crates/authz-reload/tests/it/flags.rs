@@ -66,7 +66,7 @@ fn modes_are_known_and_single() {
 
 #[test]
 fn files_belong_to_modes() {
-    let with_policy = |options| AuthorizationOptions { policy_file: path("p"), ..options };
+    let with_policy = |options| AuthorizationOptions { abac_policy_file: path("p"), ..options };
     let with_webhook = |options| AuthorizationOptions { webhook_config_file: path("w"), ..options };
     check(&modes(&["ABAC"]), ABAC);
     check(&with_policy(modes(&["ABAC"])), "ABAC");
@@ -104,12 +104,12 @@ fn a_file_excludes_other_flags_even_with_their_defaults() {
     ] {
         check(&options, EXCLUDED);
     }
-    let with_policy = AuthorizationOptions { policy_file: path("p"), ..config() };
+    let with_policy = AuthorizationOptions { abac_policy_file: path("p"), ..config() };
     check(&with_policy, "f");
     let Ok(AuthorizationPlan::File(plan)) = plan_from_flags(&with_policy, &[]) else {
         panic!("a plan of a configuration file")
     };
-    assert_eq!(plan.policy_file, path("p"));
+    assert_eq!(plan.abac_policy_file, path("p"));
 }
 
 #[test]
@@ -155,8 +155,11 @@ fn flags_are_translated() {
     assert_eq!(settings.timeout.get(), Duration::from_secs(30));
     assert_eq!(settings.failure_policy, FailurePolicy::NoOpinion);
     assert_eq!(settings.subject_access_review_version, ReviewVersion::V1);
-    assert_eq!(settings.authorized_caching.effective_ttl(), Some(Duration::from_secs(7)));
-    assert_eq!(settings.unauthorized_caching.effective_ttl(), Some(Duration::from_millis(1)));
+    assert_eq!(settings.authorized_cache_settings.effective_ttl(), Some(Duration::from_secs(7)));
+    assert_eq!(
+        settings.unauthorized_cache_settings.effective_ttl(),
+        Some(Duration::from_millis(1))
+    );
     assert!(settings.match_conditions.as_slice().is_empty());
     let connection = format!("{:?}", settings.connection_info);
     assert!(connection.contains("/srv/hooks/w.yaml"), "{connection}");
@@ -166,8 +169,8 @@ fn flags_are_translated() {
 fn flags_have_their_own_defaults() {
     let settings = settings(&webhook_modes(|_| {}));
     assert_eq!(settings.subject_access_review_version, ReviewVersion::V1beta1);
-    assert_eq!(settings.authorized_caching.effective_ttl(), Some(Duration::from_secs(300)));
-    assert_eq!(settings.unauthorized_caching.effective_ttl(), Some(Duration::from_secs(30)));
+    assert_eq!(settings.authorized_cache_settings.effective_ttl(), Some(Duration::from_secs(300)));
+    assert_eq!(settings.unauthorized_cache_settings.effective_ttl(), Some(Duration::from_secs(30)));
 }
 
 #[test]
@@ -176,9 +179,9 @@ fn no_time_is_no_cache() {
         let settings = settings(&webhook_modes(|options| {
             options.webhook_authorized_ttl_ns = Some(ttl_ns);
         }));
-        assert_eq!(settings.authorized_caching.effective_ttl(), None, "{ttl_ns}");
-        assert_eq!(settings.authorized_caching.is_cache_enabled(), ttl_ns != 0, "{ttl_ns}");
-        assert!(settings.unauthorized_caching.effective_ttl().is_some(), "{ttl_ns}");
+        assert_eq!(settings.authorized_cache_settings.effective_ttl(), None, "{ttl_ns}");
+        assert_eq!(settings.authorized_cache_settings.is_cache_enabled(), ttl_ns != 0, "{ttl_ns}");
+        assert!(settings.unauthorized_cache_settings.effective_ttl().is_some(), "{ttl_ns}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authz_reload::{CheckResult, ReloadOptions, ReloadStatus, sha256_hash};
+use authz_reload::{FileCheckResult, ReloadOptions, ReloadStatus, sha256_hash};
 use fake_http::{Answer, Authority};
 
 use crate::hook::RunningHook;
@@ -21,7 +21,7 @@ async fn a_configuration_waits_for_its_webhooks() {
     new.peer.stop_listening().unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     for _ in 0..2 {
-        let CheckResult::Failed(message) = reloader.check_files_now().await else {
+        let FileCheckResult::Failed(message) = reloader.check_files_now().await else {
             panic!("the check did not fail")
         };
         assert!(message.contains("webhook w is not healthy: "), "{message}");
@@ -30,7 +30,7 @@ async fn a_configuration_waits_for_its_webhooks() {
         assert!(reloader.status().rejected_config_hash.is_some());
     }
     new.peer.listen().unwrap();
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     assert_eq!(reloader.status().rejected_config_hash, None);
 }
 
@@ -71,8 +71,8 @@ async fn any_review_of_the_configured_version_is_healthy() {
         let reloader = stage.start_reloader("config", checking());
         stage.write("config", &with_webhook("w", &new.path(&stage)));
         match (reloader.check_files_now().await, fault) {
-            (CheckResult::Applied(2), None) => {}
-            (CheckResult::Failed(message), Some(fault)) if message.contains(fault) => {}
+            (FileCheckResult::Applied(2), None) => {}
+            (FileCheckResult::Failed(message), Some(fault)) if message.contains(fault) => {}
             (other, _) => panic!("answer {idx}, want {fault:?}: {other:?}"),
         }
         let [request] = &new.peer.requests()[..] else { panic!("answer {idx}: one request") };
@@ -86,7 +86,11 @@ async fn any_review_of_the_configured_version_is_healthy() {
             (&want, &"authorization.k8s.io/v1".into())
         );
         let health = reloader.generation().configured_webhooks[0].webhook.health();
-        assert_eq!((health.n_cached_answers, health.last_success_at), (0, None), "answer {idx}");
+        assert_eq!(
+            (health.n_cached_answers, health.last_successful_call_at),
+            (0, None),
+            "answer {idx}"
+        );
         assert_eq!(old.peer.n_requests(), 0, "the webhook of the start is not asked");
     }
 }
@@ -103,15 +107,15 @@ async fn a_missing_or_foreign_client_certificate_is_not_healthy() {
     let reloader = stage.start_reloader("config", checking());
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     let is_unhealthy = |result| match result {
-        CheckResult::Failed(message) => message.contains("webhook w is not healthy: "),
-        CheckResult::Unchanged | CheckResult::Applied(_) => false,
+        FileCheckResult::Failed(message) => message.contains("webhook w is not healthy: "),
+        FileCheckResult::Unchanged | FileCheckResult::Applied(_) => false,
     };
     assert!(is_unhealthy(reloader.check_files_now().await), "no certificate");
     new.write_client_certificate(&stage, &Authority::new("foreign").unwrap());
     assert!(is_unhealthy(reloader.check_files_now().await), "a certificate of another authority");
     assert_eq!(stage.observed().failures(), 2, "two edits");
     new.write_client_certificate(&stage, &clients);
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
 }
 
 /// A bad edit that is taken back leaves no trace: the status is healthy, and the metrics end with a success.
@@ -127,12 +131,12 @@ async fn an_unhealthy_edit_counts_once_and_its_revert_ends_it() {
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     // The faults differ from check to check, and the edit is the same.
     for _ in 0..3 {
-        assert!(matches!(reloader.check_files_now().await, CheckResult::Failed(_)));
+        assert!(matches!(reloader.check_files_now().await, FileCheckResult::Failed(_)));
     }
     assert_eq!(stage.observed().reloads, [ReloadStatus::Failure]);
     assert_eq!(stage.observed().log.len(), 2, "{:?}", stage.observed().log);
     stage.write("config", &text);
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     assert_eq!(stage.observed().reloads, [ReloadStatus::Failure, ReloadStatus::Success]);
     let status = reloader.status();
     assert!(status.last_attempt.unwrap().ok);
@@ -157,7 +161,7 @@ async fn an_unchanged_webhook_need_not_be_healthy() {
     let entries = text.replace("- type: RBAC\n  name: rbac\n", "");
     let entries = entries.replace("authorizers:\n", "authorizers:\n- type: RBAC\n  name: rbac\n");
     stage.write("config", &entries);
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
 }
 
 #[tokio::test]

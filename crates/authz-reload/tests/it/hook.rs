@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use authz::{Attributes, Recorder, Target, User, Verb, Verdict};
+use authz::{Attributes, Target, TraceRecorder, User, Verb, Verdict};
 use authz_reload::Generation;
 use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 
@@ -97,5 +97,5 @@ pub(crate) async fn ask(generation: &Generation, user: &str) -> Verdict {
     let attributes =
         Attributes { user: Some(&user), verb: Verb::GET, target: Target::Path("/version") };
     let webhook = generation.webhooks().next().unwrap();
-    webhook.authorize(&attributes, Recorder::disabled_recorder()).await.decision.verdict
+    webhook.authorize(&attributes, TraceRecorder::disabled_recorder()).await.decision.verdict
 }

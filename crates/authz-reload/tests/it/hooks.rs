@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use authz::{UnavailableCause, Verdict};
 use authz_chain::AuthorizerType;
 use authz_reload::{
-    AuthorizationModes, AuthorizationPlan, CheckResult, DEFAULT_AUTHORIZED_TTL_NS, Generation,
+    AuthorizationModes, AuthorizationPlan, DEFAULT_AUTHORIZED_TTL_NS, FileCheckResult, Generation,
     StartError, WebhookFlags,
 };
 use fake_http::Peer;
@@ -19,9 +19,9 @@ fn flags(file: &str) -> AuthorizationPlan {
     AuthorizationPlan::Modes(AuthorizationModes {
         modes: vec![AuthorizerType::Node, AuthorizerType::Webhook, AuthorizerType::Rbac],
         are_modes_explicit: true,
-        policy_file: None,
-        webhook: Some(WebhookFlags {
-            config_file: PathBuf::from(file),
+        abac_policy_file: None,
+        webhook_flags: Some(WebhookFlags {
+            webhook_config_file: PathBuf::from(file),
             version: "v1beta1".to_owned(),
             authorized_ttl_ns: DEFAULT_AUTHORIZED_TTL_NS,
             unauthorized_ttl_ns: 0,
@@ -86,8 +86,11 @@ async fn hooks_of_flags_are_webhooks_of_their_own_name() {
     stage.write("hooks", &hook_file(&[("b", "some-service"), ("a", "other")]));
     let generation = start(&stage, "hooks").unwrap();
     assert_eq!(names(&generation), "node,b,a,rbac");
-    let endpoints: Vec<&str> =
-        generation.configured_webhooks.iter().map(|hook| hook.endpoint.as_str()).collect();
+    let endpoints: Vec<&str> = generation
+        .configured_webhooks
+        .iter()
+        .map(|hook| hook.endpoint_url_without_secrets.as_str())
+        .collect();
     assert_eq!(
         endpoints,
         ["https://some-service.some-namespace.svc/", "https://other.some-namespace.svc/"]
@@ -215,7 +218,7 @@ async fn a_reload_calls_the_new_webhook_and_not_the_old() {
     let reloader = stage.start_unwatched("config");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     assert_eq!((old.peer.requests().len(), new.peer.requests().len()), (1, 1));
 }
@@ -231,7 +234,7 @@ async fn an_unchanged_webhook_keeps_its_answers() {
     let before = reloader.generation();
     assert_eq!(ask(&before, "ana").await, Verdict::Allow);
     stage.write("config", &webhook_entry(&first, "two", &two.path(&stage)));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     let after = reloader.generation();
     assert!(Arc::ptr_eq(&before.configured_webhooks[0], &after.configured_webhooks[0]));
     assert_eq!(ask(&after, "ana").await, Verdict::Allow);
@@ -239,7 +242,7 @@ async fn an_unchanged_webhook_keeps_its_answers() {
 
     // Another setting makes it another webhook.
     stage.write("config", &first.replace("timeout: 3s", "timeout: 4s"));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(3));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(3));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     let requests = one.peer.requests();
     assert_eq!(requests.len(), 2);
@@ -262,7 +265,7 @@ async fn a_request_ends_with_the_generation_it_began_with() {
     });
     let old = peer.await.unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::NoOpinion);
     assert_eq!(in_flight.await.unwrap(), Verdict::Allow);
     assert_eq!(old.peer.requests().len(), 1);

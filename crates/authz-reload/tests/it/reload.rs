@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use authz_reload::{CheckResult, ReloadStatus, sha256_hash};
+use authz_reload::{FileCheckResult, ReloadStatus, sha256_hash};
 
 use crate::stage::{Stage, built_in, header};
 
 const FIRST: &[&str] = &["Node", "RBAC"];
 
-fn failed(checked: CheckResult) -> String {
+fn failed(checked: FileCheckResult) -> String {
     match checked {
-        CheckResult::Failed(message) => message,
+        FileCheckResult::Failed(message) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -26,7 +26,7 @@ fn stage() -> Stage {
 async fn the_start_is_no_reload() {
     let stage = stage();
     let reloader = stage.start_unwatched("config");
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     let observed = stage.observed();
     assert_eq!(observed.reloads, []);
     assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
@@ -49,7 +49,7 @@ async fn a_bad_file_leaves_the_old_one_serving_and_a_good_one_follows() {
 
     let good = built_in(&["RBAC", "Node"]).replace("k8s.io/v1\n", "k8s.io/v1beta1\n");
     stage.write("config", &good);
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     let observed = stage.observed();
     assert_eq!((observed.failures(), observed.successes()), (1, 1));
     assert_eq!(observed.hash, Some(sha256_hash(good.as_bytes())));
@@ -72,7 +72,7 @@ async fn a_deleted_file_fails_once_however_often_it_is_checked() {
     let last = reloader.status().last_attempt.unwrap();
     assert!(!last.ok && last.error.unwrap().contains("no such file"));
     stage.write("config", &built_in(FIRST));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     assert!(reloader.status().last_attempt.unwrap().ok);
     std::fs::remove_file(stage.path("config")).unwrap();
     assert!(failed(reloader.check_files_now().await).ends_with("no such file or directory"));
@@ -94,7 +94,7 @@ async fn a_comment_changes_the_hash_and_nothing_else() {
     let reloader = stage.start_unwatched("config");
     let text = format!("# harmless\n{}", built_in(FIRST)).replace("/v1\n", "/v1alpha1\n");
     stage.write("config", &text);
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     let observed = stage.observed();
     assert_eq!(observed.reloads, []);
     // Servers with the same bytes report the same hash, whenever they started.
@@ -114,7 +114,7 @@ async fn the_way_back_ends_the_failure() {
     // A bad file counts once, however often it is looked at.
     assert_eq!(failed(reloader.check_files_now().await), message);
     stage.write("config", &built_in(FIRST));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     let observed = stage.observed();
     assert_eq!(observed.reloads, [ReloadStatus::Failure, ReloadStatus::Success]);
     assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
@@ -122,7 +122,7 @@ async fn the_way_back_ends_the_failure() {
     let status = reloader.status();
     let attempt = status.last_attempt.unwrap();
     assert_eq!((attempt.ok, attempt.error, status.rejected_config_hash), (true, None, None));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     assert_eq!(stage.observed().successes(), 1, "the end of a failure counts once");
     // The same bad file once more is a new failure.
     stage.write("config", "kind: x");
@@ -153,7 +153,7 @@ async fn built_in_types_are_those_of_the_start() {
     stage.write("config", &built_in(&["Node"]));
     assert_eq!(failed(reloader.check_files_now().await), "missing required types: [RBAC]");
     stage.write("config", &built_in(&["RBAC", "Node"]));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     // Unlike Kubernetes: types that allow or forbid everything are no exception.
     for kind in ["ABAC", "AlwaysAllow", "AlwaysDeny"] {
         stage.write("config", &built_in(&["Node", "RBAC", kind]));
@@ -209,7 +209,7 @@ async fn policies_are_followed_and_kept_while_they_do_not_change() {
     stage.write("config", &built_in(&["ABAC", "RBAC"]));
     let reloader = stage.start_unwatched("config");
     stage.write("policies", &line("bob"));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     stage.write("policies", "{\n");
     let message = failed(reloader.check_files_now().await);
     assert!(message.starts_with("error reading policy file"), "{message}");
@@ -217,7 +217,7 @@ async fn policies_are_followed_and_kept_while_they_do_not_change() {
     assert!(log.contains("policies:1:"), "{log}");
     assert!(reloader.status().files.iter().any(|file| file.ends_with("/policies")));
     stage.write("policies", &line("bob"));
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn a_generation_that_can_not_be_published_is_a_failed_reload() {
         assert_eq!((attempt.ok, attempt.error), (false, Some(message)));
     }
     stage.refuse_to_publish(false);
-    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Applied(2));
     assert_eq!(stage.observed().published, ["rbac,node"]);
     assert_eq!(reloader.status().rejected_config_hash, None);
 }
@@ -256,8 +256,8 @@ async fn a_configuration_of_flags_stays() {
     let plan = AuthorizationPlan::Modes(AuthorizationModes {
         modes,
         are_modes_explicit: true,
-        policy_file: None,
-        webhook: None,
+        abac_policy_file: None,
+        webhook_flags: None,
     });
     let first = Arc::new(stage.builder().build_first_generation(&plan).unwrap());
     assert_eq!(first.source, ConfigSource::Flags);
@@ -269,7 +269,7 @@ async fn a_configuration_of_flags_stays() {
         Arc::new(|_| panic!("nothing is published")),
         Arc::new(|notice| panic!("{notice}")),
     );
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     let status = reloader.status();
     assert_eq!((status.source, status.hash, status.generation), ("flags", None, 1));
     assert_eq!(stage.observed().hash, None);

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_reload::{
-    AppliedConfig, AuthorizationObservers, AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan,
-    Generation, PublishError, ReloadOptions, ReloadStatus, Reloader, StartError,
+    AppliedConfig, AuthorizationObserverFactory, AuthorizationPlan, AuthorizerBuilder,
+    ConfigFilePlan, Generation, PublishError, ReloadOptions, ReloadStatus, Reloader, StartError,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -50,12 +50,16 @@ impl Observed {
 #[derive(Default, Clone)]
 struct Listener(Arc<watch::Sender<Observed>>);
 
-impl AuthorizationObservers for Listener {
-    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+impl AuthorizationObserverFactory for Listener {
+    fn create_webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
         Arc::new(authz_webhook::NoObserver)
     }
 
-    fn authorizer_observer(&self, _kind: AuthorizerType, _name: &str) -> Option<DecisionObserver> {
+    fn create_decision_observer(
+        &self,
+        _kind: AuthorizerType,
+        _name: &str,
+    ) -> Option<DecisionObserver> {
         None
     }
 
@@ -108,7 +112,7 @@ impl Stage {
 
     pub(crate) fn builder(&self) -> AuthorizerBuilder {
         AuthorizerBuilder {
-            observers: Arc::new(self.listener.clone()),
+            observer_factory: Arc::new(self.listener.clone()),
             service_resolver: self.resolver.clone(),
             base_directory: self.folder.path().to_owned(),
             ..AuthorizerBuilder::new().unwrap()
@@ -118,7 +122,7 @@ impl Stage {
     pub(crate) fn plan(&self, file: &str) -> AuthorizationPlan {
         AuthorizationPlan::File(ConfigFilePlan {
             path: PathBuf::from(file),
-            policy_file: self.policy_file.clone(),
+            abac_policy_file: self.policy_file.clone(),
         })
     }
 

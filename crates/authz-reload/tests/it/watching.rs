@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use authz_reload::{CheckResult, ReloadOptions, Reloader, sha256_hash};
+use authz_reload::{FileCheckResult, ReloadOptions, Reloader, sha256_hash};
 
 use crate::stage::{AT_ONCE, Stage, built_in};
 
@@ -109,7 +109,7 @@ async fn a_file_that_returns_is_noticed() {
     stage.write("next/config", &built_in(NODE_FIRST));
     fs::rename(stage.path("next"), stage.path("folder")).unwrap();
     stage.wait_until("return of the folder", |observed| observed.published.len() == 2).await;
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn polls_of_a_lost_file_count_one_failure() {
     std::fs::remove_file(stage.path("config")).unwrap();
     stage.wait_until("loss of the file", |observed| observed.failures() == 1).await;
     for _ in 0..5 {
-        assert!(matches!(reloader.check_files_now().await, CheckResult::Failed(_)));
+        assert!(matches!(reloader.check_files_now().await, FileCheckResult::Failed(_)));
     }
     assert_eq!(stage.observed().failures(), 1);
 }
@@ -189,7 +189,7 @@ async fn a_thousand_quick_changes_end_with_the_last() {
         assert_ne!(pair[0], pair[1], "what is published differs from what was in effect");
     }
     wait_for_watch(&reloader).await;
-    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, FileCheckResult::Unchanged);
     assert_eq!(reloader.status().rejected_config_hash, None);
 }
 

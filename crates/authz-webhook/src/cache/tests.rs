@@ -11,7 +11,7 @@ fn question(path: &str) -> Attributes<'_> {
 
 fn answer(text: &str) -> ReviewStatus {
     let reason = SharedText::from(text.to_owned());
-    ReviewStatus { is_allowed: true, is_denied: false, reason, memory_bytes: text.len() }
+    ReviewStatus { is_allowed: true, is_denied: false, reason, reason_memory_bytes: text.len() }
 }
 
 fn insert(cache: &AnswerCache, path: &str, text: &str, expires_at: Instant) -> CacheStoreResult {
@@ -24,8 +24,8 @@ fn insert(cache: &AnswerCache, path: &str, text: &str, expires_at: Instant) -> C
 fn get(cache: &AnswerCache, path: &str, now: Instant) -> Option<String> {
     let asked = question(path);
     match cache.get(&asked, cache.hash(&asked), now) {
-        CacheLookup::Hit(status) => Some(status.reason.to_string()),
-        CacheLookup::Miss | CacheLookup::Expired => None,
+        CacheLookupResult::Hit(status) => Some(status.reason.to_string()),
+        CacheLookupResult::Miss | CacheLookupResult::Expired => None,
     }
 }
 
@@ -34,12 +34,15 @@ fn check_books(cache: &AnswerCache) {
     let eviction_order = cache.lock_eviction_order();
     let mut n_entries = 0;
     let mut n_bytes = 0;
-    for shard in &cache.shards {
+    for shard in &cache.cache_shards {
         let shard = shard.read().unwrap();
         n_entries += shard.len();
-        n_bytes += shard.values().map(|entry| entry.memory_bytes).sum::<usize>();
+        n_bytes += shard.values().map(|entry| entry.entry_memory_bytes).sum::<usize>();
     }
-    assert_eq!((eviction_order.n_entries, eviction_order.memory_bytes), (n_entries, n_bytes));
+    assert_eq!(
+        (eviction_order.n_cache_entries, eviction_order.cache_memory_bytes),
+        (n_entries, n_bytes)
+    );
     assert!(n_entries <= cache.cache_entries_max && n_bytes <= cache.cache_bytes_max);
     assert!(eviction_order.eviction_heap.len() <= 2 * n_entries + HEAP_SLACK);
 }
@@ -91,7 +94,7 @@ proptest! {
                     prop_assert_eq!(stored, CacheStoreResult::Stored { n_evicted });
                 }
             }
-            prop_assert_eq!(cache.size().n_entries, model.len());
+            prop_assert_eq!(cache.size().n_cache_entries, model.len());
             check_books(&cache);
         }
     }
@@ -105,9 +108,9 @@ fn an_entry_is_good_up_to_and_including_its_end() {
     assert_eq!(get(&cache, "/", end).as_deref(), Some("kept"));
     let asked = question("/");
     let after = end + Duration::from_nanos(1);
-    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Expired));
-    assert_eq!(cache.size(), CacheSize { n_entries: 0, memory_bytes: 0 });
-    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Miss));
+    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookupResult::Expired));
+    assert_eq!(cache.size(), CacheSize { n_cache_entries: 0, cache_memory_bytes: 0 });
+    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookupResult::Miss));
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn a_later_answer_takes_the_place() {
     insert(&cache, "/", "first", now);
     insert(&cache, "/", "second one", now);
     assert_eq!(get(&cache, "/", now).as_deref(), Some("second one"));
-    assert_eq!(cache.size().n_entries, 1);
+    assert_eq!(cache.size().n_cache_entries, 1);
     check_books(&cache);
 }
 
@@ -129,19 +132,19 @@ fn a_hash_alone_is_not_enough() {
     let (one, other) = (question("/one"), question("/other"));
     let hash = cache.hash(&one);
     cache.insert(Arc::new(CacheKey::new(&one, hash)), answer("one"), now);
-    assert!(matches!(cache.get(&other, hash, now), CacheLookup::Miss));
+    assert!(matches!(cache.get(&other, hash, now), CacheLookupResult::Miss));
     cache.insert(Arc::new(CacheKey::new(&other, hash)), answer("other"), now);
     assert!(
-        matches!(cache.get(&one, hash, now), CacheLookup::Miss),
+        matches!(cache.get(&one, hash, now), CacheLookupResult::Miss),
         "the later one took the place"
     );
-    assert!(matches!(cache.get(&other, hash, now), CacheLookup::Hit(_)));
+    assert!(matches!(cache.get(&other, hash, now), CacheLookupResult::Hit(_)));
     check_books(&cache);
 }
 
 #[test]
 fn bytes_are_bounded() {
-    let one = ENTRY_BYTES + CacheKey::new(&question("/1"), 0).memory_bytes() + 100;
+    let one = ENTRY_BYTES + CacheKey::new(&question("/1"), 0).key_memory_bytes() + 100;
     let cache = AnswerCache::new(100, 3 * one);
     let now = Instant::now();
     let text = "x".repeat(100);
@@ -151,7 +154,7 @@ fn bytes_are_bounded() {
             CacheStoreResult::Stored { n_evicted: 0 }
         );
     }
-    assert_eq!(cache.size(), CacheSize { n_entries: 3, memory_bytes: 3 * one });
+    assert_eq!(cache.size(), CacheSize { n_cache_entries: 3, cache_memory_bytes: 3 * one });
     let longer = "x".repeat(101);
     assert_eq!(insert(&cache, "/4", &longer, now), CacheStoreResult::Stored { n_evicted: 2 });
     check_books(&cache);
@@ -159,7 +162,7 @@ fn bytes_are_bounded() {
     assert_eq!(insert(&cache, "/5", &fits, now), CacheStoreResult::Stored { n_evicted: 2 });
     let exceeds = format!("{fits}x");
     assert_eq!(insert(&cache, "/6", &exceeds, now), CacheStoreResult::TooLarge);
-    assert_eq!(cache.size().n_entries, 1);
+    assert_eq!(cache.size().n_cache_entries, 1);
     assert_eq!(insert(&AnswerCache::new(0, 1 << 20), "/", "", now), CacheStoreResult::TooLarge);
 }
 
@@ -174,7 +177,7 @@ fn the_heap_does_not_grow() {
         assert_eq!(get(&cache, &path, now + Duration::from_secs(1)), None);
     }
     check_books(&cache);
-    assert_eq!(cache.size().n_entries, 0);
+    assert_eq!(cache.size().n_cache_entries, 0);
 }
 
 #[test]
@@ -197,6 +200,6 @@ fn threads_do_not_disturb_each_other() {
             });
         }
     });
-    assert_eq!(cache.size().n_entries, 64);
+    assert_eq!(cache.size().n_cache_entries, 64);
     check_books(&cache);
 }

@@ -75,8 +75,10 @@ fn owned() -> impl Strategy<Value = Owned> {
         "a=b,c<2",
         "a,b",
     ]);
-    let fields = fields.prop_map(|text| Selector::from_parse_result(parse_field_selector(text)));
-    let labels = labels.prop_map(|text| Selector::from_parse_result(parse_label_selector(text)));
+    let fields =
+        fields.prop_map(|text| Selector::from_selector_parse_result(parse_field_selector(text)));
+    let labels =
+        labels.prop_map(|text| Selector::from_selector_parse_result(parse_label_selector(text)));
     (prop::option::of(user()), text(), prop::option::of(text()), parts, fields, labels).prop_map(
         |(user, verb, path, parts, fields, labels)| Owned {
             user,
@@ -136,7 +138,7 @@ fn lengths_are_told_apart() {
         let asked = Attributes { user: None, verb: Verb::new(&long), target: Target::Path("x") };
         let key = CacheKey::new(&asked, hash(&asked, &state));
         assert!(key.matches_request(&asked), "{n}");
-        assert_eq!(key.memory_bytes(), key.canonical_form.len());
+        assert_eq!(key.key_memory_bytes(), key.canonical_form.len());
         let longer = format!("{long}x");
         let other = Attributes { user: None, verb: Verb::new(&longer), target: Target::Path("") };
         assert!(!key.matches_request(&other), "{n}");

@@ -6,7 +6,8 @@ fn decoded(status: u16, body: &[u8]) -> Result<String, Box<str>> {
     let reply = HttpResponse { status, body, ..HttpResponse::default() };
     match decode_response(&reply, ReviewVersion::V1) {
         Ok(status) => {
-            let ReviewStatus { is_allowed, is_denied, reason, memory_bytes: n_bytes } = status;
+            let ReviewStatus { is_allowed, is_denied, reason, reason_memory_bytes: n_bytes } =
+                status;
             assert_eq!(n_bytes, reason.to_string().len());
             Ok(format!("{is_allowed} {is_denied} {reason}"))
         }

@@ -44,8 +44,9 @@ fn everything_in_its_order() {
         extra: [("b".to_owned(), vec![]), ("a".to_owned(), vec!["2".to_owned(), "1".to_owned()])]
             .into(),
     };
-    let fields = authz::Selector::from_parse_result(authz::parse_field_selector("f=1"));
-    let labels = authz::Selector::from_parse_result(authz::parse_label_selector("!l,m in (y,x)"));
+    let fields = authz::Selector::from_selector_parse_result(authz::parse_field_selector("f=1"));
+    let labels =
+        authz::Selector::from_selector_parse_result(authz::parse_label_selector("!l,m in (y,x)"));
     let resource = Resource {
         path: "/not/sent",
         api_group: "G",

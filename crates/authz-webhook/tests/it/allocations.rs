@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Decision, Namespace, Recorder, Resource, Selector, Target, User, Verb};
+use authz::{
+    Attributes, Decision, Namespace, Resource, Selector, Target, TraceRecorder, User, Verb,
+};
 use authz::{parse_field_selector, parse_label_selector};
 use authz_webhook::{WebhookLimits, WebhookSettings};
 
@@ -20,7 +22,8 @@ fn user() -> User {
 
 /// Checks a request whose answer is cached. The future is ready after one poll.
 fn ask_at_once(scene: &Scene, attributes: &Attributes<'_>) -> Decision {
-    let asking = std::pin::pin!(scene.webhook.authorize(attributes, Recorder::disabled_recorder()));
+    let asking =
+        std::pin::pin!(scene.webhook.authorize(attributes, TraceRecorder::disabled_recorder()));
     match asking.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answered) => answered.decision,
         Poll::Pending => panic!("it is not known"),
@@ -30,8 +33,8 @@ fn ask_at_once(scene: &Scene, attributes: &Attributes<'_>) -> Decision {
 #[tokio::test]
 async fn a_hit_allocates_nothing() {
     let user = user();
-    let fields = Selector::from_parse_result(parse_field_selector("metadata.name=web"));
-    let labels = Selector::from_parse_result(parse_label_selector("app in (a,b),!legacy"));
+    let fields = Selector::from_selector_parse_result(parse_field_selector("metadata.name=web"));
+    let labels = Selector::from_selector_parse_result(parse_label_selector("app in (a,b),!legacy"));
     let resource = Resource {
         api_group: "apps",
         api_version: "v1",

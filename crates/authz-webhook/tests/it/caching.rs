@@ -88,7 +88,7 @@ async fn a_side_that_is_switched_off_keeps_nothing() {
     let off = CacheSettings::new(Duration::from_secs(300), false);
     let zero = CacheSettings::new(Duration::ZERO, true);
     for (caching, body) in [(off, ALLOW), (zero, ALLOW)] {
-        let settings = WebhookSettings { authorized_caching: caching, ..settings() };
+        let settings = WebhookSettings { authorized_cache_settings: caching, ..settings() };
         let scene = Scene::with(settings, WebhookLimits::default(), [says(body), says(DENY)]);
         let _ = scene.ask_as("ana").await;
         assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");

@@ -130,7 +130,7 @@ fn label_selectors() {
     let expression = "request.?resourceAttributes.labelSelector.requirements.orValue([]).exists(r, \
                       r.key == 'baz' && r.operator == 'In' && ('qux' in r.values))";
     let user = alice();
-    let selector = Selector::from_parse_result(parse_label_selector("baz=qux,n>1"));
+    let selector = Selector::from_selector_parse_result(parse_label_selector("baz=qux,n>1"));
     let target = Resource { label_selector: selector.as_ref(), ..Resource::default() };
     let labelled = Attributes { target: Target::Resource(target), ..resource(&user) };
     assert_eq!(evaluate(&[expression], &labelled), MatchResult::Matched);

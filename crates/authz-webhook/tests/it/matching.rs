@@ -38,10 +38,16 @@ async fn a_false_condition_skips_the_webhook() {
     let scene = scene(FailurePolicy::Deny, &["request.user == 'alice'"], says(ALLOW));
     let (alice, bob) = (named("alice"), named("bob"));
     let (answered, _) = scene.explain(&pods(&bob, "default")).await;
-    assert_eq!((line(&answered.decision).as_str(), answered.is_skipped), ("noOpinion []", true));
+    assert_eq!(
+        (line(&answered.decision).as_str(), answered.is_webhook_skipped),
+        ("noOpinion []", true)
+    );
     assert_eq!(scene.tally.events(), ["conditions", "excluded"]);
     let (answered, _) = scene.explain(&pods(&alice, "default")).await;
-    assert_eq!((line(&answered.decision).as_str(), answered.is_skipped), ("allow [yes]", false));
+    assert_eq!(
+        (line(&answered.decision).as_str(), answered.is_webhook_skipped),
+        ("allow [yes]", false)
+    );
     assert_eq!(scene.peer.n_calls(), 1);
 }
 
@@ -66,7 +72,7 @@ async fn an_error_in_a_condition_is_for_the_policy() {
         assert_eq!(scene.tally.events(), events[..n_events]);
         // A webhook that fails open is skipped, and the audit log names it as such.
         let (answered, _) = scene.explain(&path(&user)).await;
-        assert_eq!(answered.is_skipped, policy == FailurePolicy::NoOpinion);
+        assert_eq!(answered.is_webhook_skipped, policy == FailurePolicy::NoOpinion);
         assert_eq!(scene.peer.n_calls(), 0);
     }
 }
@@ -81,7 +87,7 @@ async fn errors_beside_a_false_condition_are_only_counted() {
     ] {
         let scene = scene(FailurePolicy::Deny, &expressions, says(ALLOW));
         let (answered, _) = scene.explain(&path(&user)).await;
-        assert!(answered.is_skipped && answered.decision.error.is_none());
+        assert!(answered.is_webhook_skipped && answered.decision.error.is_none());
         assert_eq!(scene.tally.events(), events);
     }
     let scene = scene(FailurePolicy::NoOpinion, &[UNGUARDED, UNGUARDED], says(ALLOW));
@@ -181,8 +187,9 @@ async fn several_webhooks_in_a_row() {
     assert_eq!((chain.n("excluded"), chain.n("condition-error")), (1, 1));
 
     let chain = Chain::new();
-    let selector =
-        Selector::from_parse_result(parse_label_selector("testselector in (a),allow=true"));
+    let selector = Selector::from_selector_parse_result(parse_label_selector(
+        "testselector in (a),allow=true",
+    ));
     let resource =
         Resource { resource: "pods", label_selector: selector.as_ref(), ..Resource::default() };
     let target = Target::Resource(resource);
@@ -202,7 +209,9 @@ fn noted(trace: &Trace) -> Vec<String> {
         Value::Text(text) => format!("{name}={text}"),
         Value::List(texts) => format!("{name}={texts:?}"),
     };
-    events.map(|event| event.named_values.iter().map(pair).collect::<Vec<_>>().join(" ")).collect()
+    events
+        .map(|event| event.trace_event_values.iter().map(pair).collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]

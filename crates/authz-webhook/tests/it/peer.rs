@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, Trace, User, Verb};
+use authz::{Attributes, Decision, Namespace, Resource, Target, Trace, TraceRecorder, User, Verb};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, ConnectionInfo,
     FailOpenCause, FailurePolicy, HttpResponse, MatchCondition, MatchConditions, MatchResultKind,
@@ -215,7 +215,7 @@ impl Scene {
     }
 
     pub(crate) async fn ask(&self, attributes: &Attributes<'_>) -> Decision {
-        self.webhook.authorize(attributes, Recorder::disabled_recorder()).await.decision
+        self.webhook.authorize(attributes, TraceRecorder::disabled_recorder()).await.decision
     }
 
     /// Checks a request of a user without groups.
@@ -226,7 +226,7 @@ impl Scene {
 
     pub(crate) async fn explain(&self, attributes: &Attributes<'_>) -> (WebhookDecision, Trace) {
         let mut trace = Trace::default();
-        let answered = self.webhook.authorize(attributes, Recorder::new(&mut trace)).await;
+        let answered = self.webhook.authorize(attributes, TraceRecorder::new(&mut trace)).await;
         (answered, trace)
     }
 }
@@ -235,8 +235,8 @@ impl Scene {
 pub(crate) fn settings() -> WebhookSettings {
     WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
-        authorized_caching: CacheSettings::new(Duration::from_secs(300), true),
-        unauthorized_caching: CacheSettings::new(Duration::from_secs(30), true),
+        authorized_cache_settings: CacheSettings::new(Duration::from_secs(300), true),
+        unauthorized_cache_settings: CacheSettings::new(Duration::from_secs(30), true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::NoOpinion,
         connection_info: ConnectionInfo::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),

@@ -1,7 +1,7 @@
 //! The events that are recorded about conditions. Recording does not change the result.
 
 use authz::{
-    Attributes, Namespace, Recorder, Resource, Target, Trace, TraceEvent, User, Value, Verb,
+    Attributes, Namespace, Resource, Target, Trace, TraceEvent, TraceRecorder, User, Value, Verb,
 };
 use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
@@ -13,20 +13,20 @@ fn conditions(expressions: &[&str]) -> MatchConditions {
 fn recorded(conditions: &MatchConditions, attributes: &Attributes<'_>) -> (MatchResult, Trace) {
     let request = ReviewSpec::new(attributes, conditions.used_selectors());
     let mut trace = Trace::default();
-    let matching = conditions.evaluate_and_record(&request, &mut Recorder::new(&mut trace));
+    let matching = conditions.evaluate_and_trace(&request, &mut TraceRecorder::new(&mut trace));
     assert_eq!(matching, conditions.evaluate(&request), "noting changes nothing");
     (matching, trace)
 }
 
 fn field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e Value> {
-    event.named_values.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    event.trace_event_values.iter().find(|(field, _)| field == name).map(|(_, value)| value)
 }
 
 /// The events as lines: the kind, and the fields as `name=value`.
 fn lines(trace: &Trace) -> Vec<String> {
     let line = |entry: &authz::TraceEntry| {
         let mut line = format!("{}{}", "  ".repeat(entry.trace_depth), entry.trace_event.kind);
-        for (name, value) in &entry.trace_event.named_values {
+        for (name, value) in &entry.trace_event.trace_event_values {
             match value {
                 Value::Bool(truth) => line.push_str(&format!(" {name}={truth}")),
                 Value::Integer(number) => line.push_str(&format!(" {name}={number}")),

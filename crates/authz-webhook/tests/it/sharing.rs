@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::{Decision, Recorder};
+use authz::{Decision, TraceRecorder};
 use authz_webhook::{CacheSettings, WebhookLimits, WebhookSettings};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
@@ -16,7 +16,10 @@ use crate::peer::{
 fn asking(scene: &Scene, name: &str) -> JoinHandle<Decision> {
     let (webhook, user) = (Arc::clone(&scene.webhook), named(name));
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, "default"), Recorder::disabled_recorder()).await.decision
+        webhook
+            .authorize(&pods(&user, "default"), TraceRecorder::disabled_recorder())
+            .await
+            .decision
     })
 }
 
@@ -81,7 +84,7 @@ async fn waiters_share_failures_too() {
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
     let settings = WebhookSettings {
-        authorized_caching: CacheSettings::new(Duration::ZERO, true),
+        authorized_cache_settings: CacheSettings::new(Duration::ZERO, true),
         ..settings()
     };
     let (told, step) = told();
@@ -103,7 +106,7 @@ async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
 #[tokio::test(start_paused = true)]
 async fn calls_for_the_same_question_end_by_themselves() {
     let settings = WebhookSettings {
-        authorized_caching: CacheSettings::new(Duration::ZERO, true),
+        authorized_cache_settings: CacheSettings::new(Duration::ZERO, true),
         ..settings()
     };
     let (told, step) = told();
@@ -207,7 +210,7 @@ async fn a_panic_in_a_call_leaves_nobody_waiting() {
     }
     let health = scene.webhook.health();
     assert_eq!((health.n_in_flight_calls, scene.tally.n("attempt error")), (0, 1));
-    assert!(health.last_failure.is_some());
+    assert!(health.last_failed_call.is_some());
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::{Decision, Recorder, UnavailableCause};
+use authz::{Decision, TraceRecorder, UnavailableCause};
 use authz_webhook::{HttpResponse, TransportErrorKind, WebhookLimits};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
@@ -18,7 +18,10 @@ fn asking(scene: &Scene, name: &str, namespace: &str) -> JoinHandle<Decision> {
     let (webhook, user, namespace) =
         (Arc::clone(&scene.webhook), named(name), namespace.to_owned());
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, &namespace), Recorder::disabled_recorder()).await.decision
+        webhook
+            .authorize(&pods(&user, &namespace), TraceRecorder::disabled_recorder())
+            .await
+            .decision
     })
 }
 
@@ -139,7 +142,7 @@ async fn calls_count_for_the_caller() {
                 let namespace = format!("ns-{n}");
                 let asked = pods(&subject, &namespace);
                 webhook
-                    .authorize_for_caller("reviewer", &asked, Recorder::disabled_recorder())
+                    .authorize_for_caller("reviewer", &asked, TraceRecorder::disabled_recorder())
                     .await
                     .decision
             })
@@ -177,12 +180,12 @@ async fn failures_leave_no_state_behind() {
 async fn health_tells_the_latest_ends() {
     let scene = Scene::new([says(ALLOW), code(404)]);
     let fresh = scene.webhook.health();
-    assert!(fresh.last_success_at.is_none() && fresh.last_failure.is_none());
+    assert!(fresh.last_successful_call_at.is_none() && fresh.last_failed_call.is_none());
     let _ = scene.ask_as("ana").await;
     let _ = scene.ask_as("bob").await;
     let health = scene.webhook.health();
-    assert!(health.last_success_at.is_some());
+    assert!(health.last_successful_call_at.is_some());
     let message = "the server could not find the requested resource";
-    assert_eq!(health.last_failure.unwrap().message, message);
+    assert_eq!(health.last_failed_call.unwrap().message, message);
     assert_eq!((health.n_cached_answers, health.n_in_flight_calls), (1, 0));
 }

@@ -54,10 +54,10 @@ fn lone_webhook(vector: &Value) -> Option<WebhookSettings> {
     let policy = webhook["failurePolicy"].as_str()?;
     Some(WebhookSettings {
         timeout: Timeout::new(duration(&webhook["timeout"])?).unwrap(),
-        authorized_caching: caching("authorizedTTL", "cacheAuthorizedRequests", 300),
-        unauthorized_caching: caching("unauthorizedTTL", "cacheUnauthorizedRequests", 30),
-        subject_access_review_version: ReviewVersion::from_name(version).unwrap(),
-        failure_policy: FailurePolicy::from_name(policy).unwrap(),
+        authorized_cache_settings: caching("authorizedTTL", "cacheAuthorizedRequests", 300),
+        unauthorized_cache_settings: caching("unauthorizedTTL", "cacheUnauthorizedRequests", 30),
+        subject_access_review_version: ReviewVersion::from_version_name(version).unwrap(),
+        failure_policy: FailurePolicy::from_policy_name(policy).unwrap(),
         match_conditions: if texts.is_empty() {
             MatchConditions::Unversioned
         } else {
@@ -167,9 +167,9 @@ impl<'v> Question<'v> {
             given,
             user: given.get("user").filter(|user| !user.is_null()).map(user),
             field_selector: selector("fieldSelector")
-                .and_then(|text| Selector::from_parse_result(parse_field_selector(text))),
+                .and_then(|text| Selector::from_selector_parse_result(parse_field_selector(text))),
             label_selector: selector("labelSelector")
-                .and_then(|text| Selector::from_parse_result(parse_label_selector(text))),
+                .and_then(|text| Selector::from_selector_parse_result(parse_label_selector(text))),
         }
     }
 

@@ -100,11 +100,11 @@ async fn selectors(
 }
 
 fn fields(text: &str) -> Option<Selector<FieldRequirement>> {
-    Selector::from_parse_result(parse_field_selector(text))
+    Selector::from_selector_parse_result(parse_field_selector(text))
 }
 
 fn labels(text: &str) -> Option<Selector<LabelRequirement>> {
-    Selector::from_parse_result(parse_label_selector(text))
+    Selector::from_selector_parse_result(parse_label_selector(text))
 }
 
 fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {

@@ -38,7 +38,7 @@ pub(super) fn classify_request(
         verb: Cow::Borrowed(""),
         api_prefix: "",
         resource: None,
-        is_legacy_path: false,
+        has_rewritten_legacy_segment: false,
     };
     let outcome = classify_segments(method, &path, raw_query, &mut info);
     info.path = path;
@@ -47,19 +47,19 @@ pub(super) fn classify_request(
     }
     match outcome {
         Ok(()) => Ok(info),
-        Err(IncompletePath) => Err(Box::new(info)),
+        Err(IncompletePathError) => Err(Box::new(info)),
     }
 }
 
 /// The path ends after `proxy` or `watch`.
-struct IncompletePath;
+struct IncompletePathError;
 
 fn classify_segments(
     method: &str,
     path: &str,
     raw_query: &str,
     info: &mut RequestInfo,
-) -> Result<(), IncompletePath> {
+) -> Result<(), IncompletePathError> {
     let path = path.trim_matches('/');
     let mut all_segments = [""; SEGMENTS_MAX];
     let mut n_segments = 0;
@@ -79,7 +79,7 @@ fn classify_segments(
         && *segment == "ns"
     {
         *segment = "namespaces";
-        info.is_legacy_path = true;
+        info.has_rewritten_legacy_segment = true;
     }
     let (group, version, rest) = match &*segments {
         [_, version, rest @ ..] if is_core => ("", *version, rest),
@@ -98,11 +98,11 @@ fn classify_segments(
         _ => (None, rest),
     };
     let [resource_name, path_after_resource @ ..] = split_off_namespace(rest, resource) else {
-        return Err(IncompletePath);
+        return Err(IncompletePathError);
     };
     info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_for_method(method)));
-    resource.resource = if is_core && is_legacy_review_segment(resource_name) {
-        info.is_legacy_path = true;
+    resource.resource = if is_core && is_old_spelling_of_access_review(resource_name) {
+        info.has_rewritten_legacy_segment = true;
         "resourceaccessreviews".to_owned()
     } else {
         (*resource_name).to_owned()
@@ -157,7 +157,7 @@ fn split_off_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo)
     }
 }
 
-fn is_legacy_review_segment(segment: &str) -> bool {
+fn is_old_spelling_of_access_review(segment: &str) -> bool {
     matches!(segment, "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview")
 }
 

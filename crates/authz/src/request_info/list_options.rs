@@ -39,7 +39,7 @@ impl<'q> ListOptions<'q> {
     }
 
     /// Reports whether Kubernetes would decode the options as a whole.
-    fn is_decodable_by_kubernetes(&self) -> bool {
+    fn would_kubernetes_decode_options(&self) -> bool {
         self.has_valid_integer_options && self.field_selector.is_ok() && self.label_selector.is_ok()
     }
 
@@ -52,14 +52,14 @@ impl<'q> ListOptions<'q> {
     /// Unicode, so U+017F equals `s`. For options that do not decode it folds ASCII only.
     fn is_false_text(&self, value: &str) -> bool {
         value.eq_ignore_ascii_case("false")
-            || self.is_decodable_by_kubernetes()
+            || self.would_kubernetes_decode_options()
                 && value.replace('\u{17f}', "s").eq_ignore_ascii_case("false")
     }
 
     /// The only name that the field selector selects, if a path could contain that name.
     pub(super) fn name_from_field_selector(&self) -> Option<&str> {
         let requirements =
-            self.field_selector.as_ref().ok().filter(|_| self.is_decodable_by_kubernetes())?;
+            self.field_selector.as_ref().ok().filter(|_| self.would_kubernetes_decode_options())?;
         let exact = requirements.iter().find(|requirement| {
             requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
         })?;
@@ -71,7 +71,7 @@ impl<'q> ListOptions<'q> {
     pub(super) fn move_selectors_to_resource(self, resource: &mut ResourceInfo) {
         resource.raw_field_selector = self.raw_field_selector.to_owned();
         resource.raw_label_selector = self.raw_label_selector.to_owned();
-        resource.field_selector = Selector::from_parse_result(self.field_selector);
-        resource.label_selector = Selector::from_parse_result(self.label_selector);
+        resource.field_selector = Selector::from_selector_parse_result(self.field_selector);
+        resource.label_selector = Selector::from_selector_parse_result(self.label_selector);
     }
 }

@@ -26,7 +26,7 @@ fn describe(method: &str, target: &str) -> String {
         Err(RequestError::Malformed(error)) => return format!("400 {error}"),
         Err(RequestError::Unclassified(error)) => return format!("500 {error}"),
     };
-    let attributes = info.attributes(None);
+    let attributes = info.to_attributes_for_user(None);
     let Some(r) = attributes.resource() else {
         return format!("NR {} {}", attributes.verb, attributes.path());
     };
@@ -71,7 +71,7 @@ fn legacy_paths_are_marked_and_keep_their_text() {
     ] {
         let info = RequestInfo::new("GET", path).unwrap();
         assert_eq!(info.path, path);
-        assert_eq!(info.is_legacy_path, is_legacy, "{path}");
+        assert_eq!(info.has_rewritten_legacy_segment, is_legacy, "{path}");
     }
 }
 
@@ -113,7 +113,7 @@ fn path_segments_begin_with_the_resource() {
 fn the_target_length_is_limited() {
     let longest = "/".repeat(TARGET_BYTES_MAX);
     assert_eq!(describe("GET", &longest), format!("NR get {longest}"));
-    let too_long = format!("400 {}", MalformedRequest::TargetTooLong);
+    let too_long = format!("400 {}", MalformedRequestError::TargetTooLong);
     assert_eq!(describe("GET", &(longest + "/")), too_long);
     assert_eq!(describe("GET", ""), r#"400 parse "": empty url"#);
     assert_eq!(describe("", "/"), r#"400 invalid method """#);
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn a_request_is_for_a_resource_or_for_its_own_path(target in TARGETS) {
         if let Ok(info) = RequestInfo::new("GET", &target) {
-            let attributes = info.attributes(None);
+            let attributes = info.to_attributes_for_user(None);
             prop_assert_eq!(attributes.path(), &info.path);
             match &info.resource {
                 Some(resource) => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
+use super::{ReviewSelectorOperator, SELECTOR_TERMS_MAX, SelectorError};
 
 /// One requirement of a field selector.
 ///
@@ -37,10 +37,10 @@ impl FieldOperator {
     }
 
     /// The operator in an access review, where the value is a set of one.
-    pub const fn review_operator(self) -> ReviewOperator {
+    pub const fn review_selector_operator(self) -> ReviewSelectorOperator {
         match self {
-            Self::Equals => ReviewOperator::In,
-            Self::NotEquals => ReviewOperator::NotIn,
+            Self::Equals => ReviewSelectorOperator::In,
+            Self::NotEquals => ReviewSelectorOperator::NotIn,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use field_errors::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
 use self::label_lexer::{LabelLexer, LabelToken};
-use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
+use super::{ReviewSelectorOperator, SELECTOR_TERMS_MAX, SelectorError};
 
 /// One requirement of a label selector.
 ///
@@ -65,12 +65,12 @@ impl LabelOperator {
 
     /// The operator in an access review. A review has no operators for
     /// comparisons; leaving one out only widens the request.
-    pub const fn review_operator(self) -> Option<ReviewOperator> {
+    pub const fn review_selector_operator(self) -> Option<ReviewSelectorOperator> {
         match self {
-            Self::Equals | Self::DoubleEquals | Self::In => Some(ReviewOperator::In),
-            Self::NotEquals | Self::NotIn => Some(ReviewOperator::NotIn),
-            Self::Exists => Some(ReviewOperator::Exists),
-            Self::DoesNotExist => Some(ReviewOperator::DoesNotExist),
+            Self::Equals | Self::DoubleEquals | Self::In => Some(ReviewSelectorOperator::In),
+            Self::NotEquals | Self::NotIn => Some(ReviewSelectorOperator::NotIn),
+            Self::Exists => Some(ReviewSelectorOperator::Exists),
+            Self::DoesNotExist => Some(ReviewSelectorOperator::DoesNotExist),
             Self::GreaterThan | Self::LessThan => None,
         }
     }
@@ -107,7 +107,7 @@ impl fmt::Display for LabelRequirement {
 /// assert_eq!(texts, ["app=web", "!legacy", "tier in (a,b)"]);
 /// ```
 pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
-    let mut parser = LabelSelectorParser { lexer: LabelLexer::new(selector), n_terms: 0 };
+    let mut parser = LabelSelectorParser { lexer: LabelLexer::new(selector), n_selector_terms: 0 };
     let mut requirements = parser.parse_requirements()?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
@@ -116,7 +116,7 @@ pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, Sel
 struct LabelSelectorParser<'a> {
     lexer: LabelLexer<'a>,
     /// Requirements and values seen so far; never more than [`SELECTOR_TERMS_MAX`].
-    n_terms: usize,
+    n_selector_terms: usize,
 }
 
 impl<'a> LabelSelectorParser<'a> {
@@ -145,7 +145,7 @@ impl<'a> LabelSelectorParser<'a> {
     }
 
     fn parse_requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
-        self.count_selector_term()?;
+        self.count_selector_term_within_limit()?;
         let is_negated = self.lexer.peek_token() == LabelToken::Symbol("!");
         if is_negated {
             self.lexer.next();
@@ -202,7 +202,7 @@ impl<'a> LabelSelectorParser<'a> {
             match self.lexer.next() {
                 LabelToken::Symbol(")") => break,
                 LabelToken::Word(value) => {
-                    self.count_selector_term()?;
+                    self.count_selector_term_within_limit()?;
                     values.push(value);
                     let token = self.lexer.peek_token();
                     if !matches!(token, LabelToken::Symbol("," | ")")) {
@@ -213,7 +213,7 @@ impl<'a> LabelSelectorParser<'a> {
                     let ends_item =
                         matches!(self.lexer.peek_token(), LabelToken::Symbol("," | ")"));
                     if values.is_empty() || ends_item {
-                        self.count_selector_term()?;
+                        self.count_selector_term_within_limit()?;
                         values.push("");
                     }
                 }
@@ -225,9 +225,9 @@ impl<'a> LabelSelectorParser<'a> {
         Ok(values)
     }
 
-    fn count_selector_term(&mut self) -> Result<(), SelectorError> {
-        self.n_terms += 1;
-        if self.n_terms > SELECTOR_TERMS_MAX {
+    fn count_selector_term_within_limit(&mut self) -> Result<(), SelectorError> {
+        self.n_selector_terms += 1;
+        if self.n_selector_terms > SELECTOR_TERMS_MAX {
             return Err(SelectorError::too_many_terms_error());
         }
         Ok(())

@@ -175,10 +175,15 @@ fn operators_map_to_those_of_reviews() {
         ("a<1", None),
     ] {
         let operator = parse_label_selector(selector).unwrap()[0].operator;
-        assert_eq!(operator.review_operator().map(ReviewOperator::name), want, "{selector}");
+        assert_eq!(
+            operator.review_selector_operator().map(ReviewSelectorOperator::name),
+            want,
+            "{selector}"
+        );
     }
     let operators = parse_field_selector("a=1,b!=1,c==1").unwrap();
-    let names: Vec<_> = operators.iter().map(|r| r.operator.review_operator().name()).collect();
+    let names: Vec<_> =
+        operators.iter().map(|r| r.operator.review_selector_operator().name()).collect();
     assert_eq!(names, ["In", "NotIn", "In"]);
 }
 
@@ -201,9 +206,9 @@ fn selectors_at_the_limit_parse_and_one_past_it_do_not() {
 
 #[test]
 fn a_selector_without_requirements_is_none() {
-    assert_eq!(Selector::from_parse_result(parse_field_selector(",")), None);
-    assert_eq!(Selector::from_parse_result(parse_label_selector(" ")), None);
-    let broken = Selector::from_parse_result(parse_label_selector(",")).unwrap();
+    assert_eq!(Selector::from_selector_parse_result(parse_field_selector(",")), None);
+    assert_eq!(Selector::from_selector_parse_result(parse_label_selector(" ")), None);
+    let broken = Selector::from_selector_parse_result(parse_label_selector(",")).unwrap();
     assert!(broken.requirements.is_empty() && broken.error.is_some());
 }
 

@@ -104,7 +104,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     pub(super) fn evaluate_regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
-        let text = self.evaluate_expression(&call.text_expr)?;
+        let text = self.evaluate_expression(&call.searched_text_expr)?;
         let limit =
             call.match_limit.as_ref().map(|limit| self.evaluate_argument(limit)).transpose()?;
         self.charge_cost(cost::regex_cost(
@@ -192,7 +192,7 @@ impl CallExpr {
             OverloadDispatch::One { target, .. } => target.cost_formula.cost_of_call(args, result),
             // A call whose overload is chosen at run time costs 1, unless the function has a cost
             // by name.
-            OverloadDispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
+            OverloadDispatch::Many(targets) if cost::has_cost_by_function_name(self.name) => {
                 targets.last().map_or(1, |target| target.cost_formula.cost_of_call(args, result))
             }
             OverloadDispatch::Many(_) => 1,

@@ -2,7 +2,7 @@
 
 use super::ShortCircuitValue;
 use crate::ast::{ExprKind, Literal, NodeId};
-use crate::check::{CheckedAst, ResolvedReference};
+use crate::type_check::{CheckedAst, ResolvedReference};
 
 /// The subexpressions of a node in source order. Each has a source span and refers to no variable
 /// of an enclosing macro.
@@ -24,7 +24,7 @@ pub(super) fn find_subexpressions(checked: &CheckedAst, id: NodeId) -> Subexpres
     let ExprKind::Call { target, function, args } = checked.ast.kind(id) else {
         return Subexpressions::All(parts);
     };
-    let in_source = |id: &NodeId| checked.ast.span(*id).is_some();
+    let in_source = |id: &NodeId| checked.ast.source_span(*id).is_some();
     match (&**function, target, &args[..]) {
         ("_&&_", None, _) => {
             Subexpressions::Until { stopping_value: ShortCircuitValue::False, operands: parts }
@@ -64,7 +64,7 @@ pub(super) fn literal_short_circuit_value(
 
 /// Adds the node if it has a source span, otherwise its subexpressions.
 fn push_nodes_with_source(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
-    match checked.ast.span(id) {
+    match checked.ast.source_span(id) {
         Some(_) => parts.push(id),
         None => collect_subexpressions(checked, id, parts),
     }

@@ -4,11 +4,11 @@ use crate::static_type::Type;
 use crate::value::{Map, OwnedMap};
 
 fn environment() -> Environment {
-    let texts = || Type::list_of(Type::String);
+    let texts = || Type::list_type_of(Type::String);
     Environment::for_stored_expressions(vec![
         ("user", Type::String),
         ("groups", texts()),
-        ("extra", Type::map_of(Type::String, texts())),
+        ("extra", Type::map_type_of(Type::String, texts())),
         ("n", Type::Int),
     ])
 }
@@ -18,11 +18,11 @@ fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
     let mut extra = OwnedMap::new();
     extra.insert(
         Value::borrowed_string("scope"),
-        Value::list_value(vec![Value::borrowed_string("read")]),
+        Value::owned_list_value(vec![Value::borrowed_string("read")]),
     );
     let extra = Value::Map(Map::from_owned_map(extra));
     let variables =
-        [Value::borrowed_string("ana"), Value::list_value(groups), extra, Value::Int(2)];
+        [Value::borrowed_string("ana"), Value::owned_list_value(groups), extra, Value::Int(2)];
     environment().explain(source, &variables, cost_limit).unwrap()
 }
 

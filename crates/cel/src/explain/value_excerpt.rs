@@ -10,7 +10,7 @@ const ELLIPSIS: &str = "...";
 /// The text of a value, cut at [`SHOWN_BYTES_MAX`].
 pub(super) fn abbreviate_value(value: &Value<'_>) -> String {
     let mut text = String::new();
-    append_value(value, &mut text);
+    append_value_excerpt(value, &mut text);
     abbreviate_text(&text)
 }
 
@@ -23,7 +23,7 @@ pub(super) fn abbreviate_text(text: &str) -> String {
 }
 
 /// Appends a value and stops at the limit. Values can share elements, so the full text can be huge.
-fn append_value(value: &Value<'_>, text: &mut String) {
+fn append_value_excerpt(value: &Value<'_>, text: &mut String) {
     match value {
         Value::Null => text.push_str("null"),
         Value::Bool(b) => text.push_str(if *b { "true" } else { "false" }),
@@ -44,28 +44,30 @@ fn append_value(value: &Value<'_>, text: &mut String) {
         Value::Optional(None) => text.push_str("optional.none()"),
         Value::Optional(Some(inner)) => {
             text.push_str("optional.of(");
-            append_value(inner, text);
+            append_value_excerpt(inner, text);
             text.push(')');
         }
         Value::List(list) => {
             text.push('[');
-            append_comma_separated(text, list.iter(), |text, item| append_value(&item, text));
+            append_comma_separated(text, list.iter(), |text, item| {
+                append_value_excerpt(&item, text)
+            });
             text.push(']');
         }
         Value::Map(map) => {
             text.push('{');
             append_comma_separated(text, map.iter(), |text, (key, value)| {
-                append_value(&key, text);
+                append_value_excerpt(&key, text);
                 text.push_str(": ");
-                append_value(&value, text);
+                append_value_excerpt(&value, text);
             });
             text.push('}');
         }
-        Value::Opaque(opaque) => append_opaque(opaque, text),
+        Value::Opaque(opaque) => append_opaque_excerpt(opaque, text),
     }
 }
 
-fn append_opaque(opaque: &OpaqueValue, text: &mut String) {
+fn append_opaque_excerpt(opaque: &OpaqueValue, text: &mut String) {
     match opaque {
         OpaqueValue::Ip(ip) => text.push_str(&format!("ip(\"{ip}\")")),
         OpaqueValue::Cidr(cidr) => text.push_str(&format!("cidr(\"{cidr}\")")),
@@ -117,7 +119,7 @@ mod tests {
             (Value::Bytes(Bytes::Borrowed(b"ab")), r#"b"ab""#),
             (Value::Duration(90_000_000_000), r#"duration("1m30s")"#),
             (
-                Value::list_value(vec![Value::Int(1), Value::optional_none()]),
+                Value::owned_list_value(vec![Value::Int(1), Value::optional_none()]),
                 "[1, optional.none()]",
             ),
             (Value::optional_some(Value::Bool(true)), "optional.of(true)"),
@@ -139,12 +141,12 @@ mod tests {
     fn long_values_are_truncated() {
         let mut level = Value::borrowed_string("é");
         for _ in 0..40 {
-            level = Value::list_value(vec![level.clone(), level]);
+            level = Value::owned_list_value(vec![level.clone(), level]);
         }
         for long in [
             level,
             Value::borrowed_string(&"é".repeat(SHOWN_BYTES_MAX)),
-            Value::list_value(vec![Value::Int(1); 100_000]),
+            Value::owned_list_value(vec![Value::Int(1); 100_000]),
         ] {
             let text = abbreviate_value(&long);
             assert!(text.len() <= SHOWN_BYTES_MAX + ELLIPSIS.len(), "{text}");

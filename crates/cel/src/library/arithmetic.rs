@@ -41,7 +41,7 @@ pub(super) fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Duration(a), Value::Duration(b)] => duration_or_overflow(a.checked_add(*b)),
         [Value::Timestamp(time), Value::Duration(nanos)]
         | [Value::Duration(nanos), Value::Timestamp(time)] => {
-            time.checked_add(*nanos).map(Value::Timestamp)
+            time.checked_add_nanos(*nanos).map(Value::Timestamp)
         }
         _ => Err(unsupported_operand_error("_+_", arguments, |first| {
             matches!(
@@ -65,7 +65,7 @@ pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Duration(a), Value::Duration(b)] => duration_or_overflow(a.checked_sub(*b)),
         [Value::Timestamp(time), Value::Duration(nanos)] => {
             let back = nanos.checked_neg().ok_or_else(|| EvalError::new(INT_OVERFLOW))?;
-            time.checked_add(back).map(Value::Timestamp)
+            time.checked_add_nanos(back).map(Value::Timestamp)
         }
         [Value::Timestamp(a), Value::Timestamp(b)] => duration_or_overflow(a.nanos_since(b)),
         _ => Err(unsupported_operand_error("_-_", arguments, is_number)),

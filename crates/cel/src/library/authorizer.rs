@@ -9,7 +9,7 @@ use std::sync::Arc;
 use field_errors::{dns1123_label_faults, dns1123_subdomain_faults};
 
 use crate::authorizer_check::{
-    AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision, ResourceTarget, ServiceAccount,
+    AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision, ResourceCheckTarget, ServiceAccount,
 };
 use crate::cost;
 use crate::function::{
@@ -108,8 +108,11 @@ fn group_check_resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Err(EvalError::new("resource must not be empty"));
     }
     let group = Arc::clone(group);
-    let target =
-        ResourceTarget { group, resource: to_arc_str(resource), ..ResourceTarget::default() };
+    let target = ResourceCheckTarget {
+        group,
+        resource: to_arc_str(resource),
+        ..ResourceCheckTarget::default()
+    };
     Ok(authorizer.clone().resource_check_value(target))
 }
 
@@ -135,7 +138,7 @@ fn authorizer_service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 /// Returns the check with one more resource attribute.
 fn with_resource_attribute<'a>(
     arguments: &[Value<'a>],
-    part: fn(&mut ResourceTarget) -> &mut Arc<str>,
+    part: fn(&mut ResourceCheckTarget) -> &mut Arc<str>,
 ) -> EvalResult<'a> {
     let [receiver, Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());

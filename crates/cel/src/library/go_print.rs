@@ -114,7 +114,7 @@ mod tests {
             (Value::Type(TypeName("int")), "int"),
             (Value::Type(TypeName("list")), "list(dyn)"),
             (
-                Value::list_value(vec![Value::Int(1), Value::optional_none()]),
+                Value::owned_list_value(vec![Value::Int(1), Value::optional_none()]),
                 "[1, optional.none()]",
             ),
             (Value::optional_some(Value::Bool(true)), "optional(true)"),
@@ -132,7 +132,7 @@ mod tests {
     fn long_values_are_truncated() {
         let mut level = Value::borrowed_string("é");
         for _ in 0..40 {
-            level = Value::list_value(vec![level.clone(), level]);
+            level = Value::owned_list_value(vec![level.clone(), level]);
         }
         assert_eq!(print_as_go(&level).len(), PRINTED_BYTES_MAX);
     }

@@ -88,7 +88,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
         each(|of| {
             Overload::new_member_overload(
                 of.is_sorted_overload_id,
-                vec![Type::list_of(of.ty)],
+                vec![Type::list_type_of(of.ty)],
                 Type::Bool,
                 list_is_sorted,
             )
@@ -99,7 +99,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
         each(|of| {
             Overload::new_member_overload(
                 of.max_overload_id,
-                vec![Type::list_of(of.ty.clone())],
+                vec![Type::list_type_of(of.ty.clone())],
                 of.ty,
                 list_max,
             )
@@ -110,18 +110,23 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
         each(|of| {
             Overload::new_member_overload(
                 of.min_overload_id,
-                vec![Type::list_of(of.ty.clone())],
+                vec![Type::list_type_of(of.ty.clone())],
                 of.ty,
                 list_min,
             )
         }),
     );
     let sums = SUMMABLE.into_iter().map(|(ty, id, implementation)| {
-        walk(Overload::new_member_overload(id, vec![Type::list_of(ty.clone())], ty, implementation))
+        walk(Overload::new_member_overload(
+            id,
+            vec![Type::list_type_of(ty.clone())],
+            ty,
+            implementation,
+        ))
     });
     functions.add_overloads("sum", sums.collect());
     let a = || Type::type_param("A");
-    let list_and_item = || vec![Type::list_of(a()), a()];
+    let list_and_item = || vec![Type::list_type_of(a()), a()];
     functions.add_overloads(
         "indexOf",
         vec![
@@ -234,7 +239,7 @@ fn list_index_of_metered<'a>(
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {
     let [Value::List(list), sought] = arguments else { return Err(EvalError::no_such_overload()) };
-    find_first_index(list, sought, step_budget).map(index_or_minus_one)
+    find_first_element_index(list, sought, step_budget).map(index_or_minus_one)
 }
 
 fn list_last_index_of_metered<'a>(
@@ -253,7 +258,7 @@ fn list_last_index_of_metered<'a>(
 
 /// Finds the first element that equals a value. Unlike in `sought in list`, the element is the left
 /// operand, which decides whether values can be compared.
-fn find_first_index<'a>(
+fn find_first_element_index<'a>(
     list: &List<'a>,
     sought: &Value<'a>,
     step_budget: &mut StepBudget,
@@ -280,7 +285,9 @@ fn list_includes_metered<'a>(
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {
     let includes = match arguments {
-        [Value::List(list), sought] => find_first_index(list, sought, step_budget)?.is_some(),
+        [Value::List(list), sought] => {
+            find_first_element_index(list, sought, step_budget)?.is_some()
+        }
         [value, sought] => step_budget.equals_metered(value, sought)?,
         _ => return Err(EvalError::no_such_overload()),
     };

@@ -13,7 +13,7 @@ use crate::value::{Map, OwnedMap, Value};
 pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let key = || Type::type_param("K");
     let value = || Type::type_param("V");
-    let map = || Type::map_of(key(), value());
+    let map = || Type::map_type_of(key(), value());
     functions.add_overloads(
         "cel.@mapInsert",
         vec![

@@ -49,7 +49,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
             vec![Overload::new_global_overload(name, vec![], format(), implementation)],
         );
     }
-    let found = Type::optional_of(format());
+    let found = Type::optional_type_of(format());
     functions.add_overloads(
         "format.named",
         vec![Overload::new_global_overload(
@@ -59,7 +59,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
             find_named_format,
         )],
     );
-    let faults = Type::optional_of(Type::list_of(Type::String));
+    let faults = Type::optional_type_of(Type::list_type_of(Type::String));
     functions.add_overloads(
         "validate",
         vec![
@@ -69,7 +69,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
                 faults,
                 validate_named_format,
             )
-            .with_cost_formula(CostFormula::Custom(cost_of_validate)),
+            .with_cost_formula(CostFormula::Custom(cost_of_validating_named_format)),
         ],
     );
 }
@@ -105,7 +105,7 @@ fn validate_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     if faults.is_empty() {
         return Ok(Value::optional_none());
     }
-    Ok(Value::optional_some(Value::list_value(
+    Ok(Value::optional_some(Value::owned_list_value(
         faults.into_iter().map(Value::owned_string).collect(),
     )))
 }
@@ -160,7 +160,7 @@ fn mask_trailing_dash(name: &str) -> Cow<'_, str> {
 }
 
 /// The cost of matching a regular expression. Kubernetes assigns a pattern size to each format.
-fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
+fn cost_of_validating_named_format(arguments: &[Value<'_>]) -> u64 {
     let Some(format) = arguments.first().and_then(as_named_format) else {
         return 1;
     };
@@ -311,10 +311,10 @@ mod tests {
                 [Value::opaque_value(OpaqueValue::Format(format)), Value::borrowed_string(text)];
             let got = validate_named_format(&arguments).unwrap();
             let want = want.map_or(Value::optional_none(), |fault| {
-                Value::optional_some(Value::list_value(vec![Value::borrowed_string(fault)]))
+                Value::optional_some(Value::owned_list_value(vec![Value::borrowed_string(fault)]))
             });
             assert!(got.equals(&want), "{format:?} {text}: {got:?}");
-            assert_eq!(cost_of_validate(&arguments), want_cost, "{format:?} {text}");
+            assert_eq!(cost_of_validating_named_format(&arguments), want_cost, "{format:?} {text}");
         }
     }
 

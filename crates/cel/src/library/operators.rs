@@ -94,7 +94,7 @@ fn declare_equality_operators(functions: &mut FunctionRegistry) {
 }
 
 fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
-    let list = || Type::list_of(Type::type_param("A"));
+    let list = || Type::list_type_of(Type::type_param("A"));
     let binary = |id, left, right, result, implementation| {
         Overload::new_global_overload(id, vec![left, right], result, implementation)
     };
@@ -283,13 +283,13 @@ fn declare_collection_operators(functions: &mut FunctionRegistry) {
         vec![
             Overload::new_global_overload(
                 "index_list",
-                vec![Type::list_of(a()), Int],
+                vec![Type::list_type_of(a()), Int],
                 a(),
                 standard_functions::index,
             ),
             Overload::new_global_overload(
                 "index_map",
-                vec![Type::map_of(a(), b()), a()],
+                vec![Type::map_type_of(a(), b()), a()],
                 b(),
                 standard_functions::index,
             ),
@@ -300,7 +300,7 @@ fn declare_collection_operators(functions: &mut FunctionRegistry) {
         vec![
             Overload::new_global_overload(
                 "in_list",
-                vec![a(), Type::list_of(a())],
+                vec![a(), Type::list_type_of(a())],
                 Bool,
                 standard_functions::in_operator,
             )
@@ -308,7 +308,7 @@ fn declare_collection_operators(functions: &mut FunctionRegistry) {
             .with_metered_implementation(standard_functions::in_operator_metered),
             Overload::new_global_overload(
                 "in_map",
-                vec![a(), Type::map_of(a(), b())],
+                vec![a(), Type::map_type_of(a(), b())],
                 Bool,
                 standard_functions::in_operator,
             )

@@ -10,8 +10,8 @@ use crate::value::{List, Timestamp, Value};
 /// Declares the functions and operators of optional values.
 pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let value = || Type::type_param("V");
-    let optional = || Type::optional_of(value());
-    let list = || Type::list_of(value());
+    let optional = || Type::optional_type_of(value());
+    let list = || Type::list_type_of(value());
     functions.add_overloads(
         "optional.of",
         vec![Overload::new_global_overload("optional_of", vec![value()], optional(), optional_of)],
@@ -68,13 +68,23 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     declare_optional_lookup_operators(functions);
     functions.add_overloads(
         "last",
-        vec![Overload::new_member_overload("list_last", vec![list()], optional(), last_element)],
+        vec![Overload::new_member_overload(
+            "list_last",
+            vec![list()],
+            optional(),
+            last_element_as_optional,
+        )],
     );
     functions.add_overloads(
         "first",
-        vec![Overload::new_member_overload("list_first", vec![list()], optional(), first_element)],
+        vec![Overload::new_member_overload(
+            "list_first",
+            vec![list()],
+            optional(),
+            first_element_as_optional,
+        )],
     );
-    let optionals = || Type::list_of(optional());
+    let optionals = || Type::list_type_of(optional());
     functions.add_overloads(
         "optional.unwrap",
         vec![Overload::new_global_overload(
@@ -97,9 +107,9 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
 
 fn declare_optional_lookup_operators(functions: &mut FunctionRegistry) {
     let key = || Type::type_param("K");
-    let optional = || Type::optional_of(Type::type_param("V"));
-    let list = || Type::list_of(Type::type_param("V"));
-    let map = || Type::map_of(key(), Type::type_param("V"));
+    let optional = || Type::optional_type_of(Type::type_param("V"));
+    let list = || Type::list_type_of(Type::type_param("V"));
+    let map = || Type::map_type_of(key(), Type::type_param("V"));
     functions.add_overloads(
         "_?._",
         vec![Overload::new_global_overload(
@@ -120,7 +130,7 @@ fn declare_optional_lookup_operators(functions: &mut FunctionRegistry) {
             ),
             Overload::new_global_overload(
                 "optional_list_optindex_optional_int",
-                vec![Type::optional_of(list()), Type::Int],
+                vec![Type::optional_type_of(list()), Type::Int],
                 optional(),
                 optional_lookup,
             ),
@@ -132,7 +142,7 @@ fn declare_optional_lookup_operators(functions: &mut FunctionRegistry) {
             ),
             Overload::new_global_overload(
                 "optional_map_optindex_optional_value",
-                vec![Type::optional_of(map()), key()],
+                vec![Type::optional_type_of(map()), key()],
                 optional(),
                 optional_lookup,
             ),
@@ -143,13 +153,13 @@ fn declare_optional_lookup_operators(functions: &mut FunctionRegistry) {
         vec![
             Overload::new_global_overload(
                 "optional_list_index_int",
-                vec![Type::optional_of(list()), Type::Int],
+                vec![Type::optional_type_of(list()), Type::Int],
                 optional(),
                 optional_lookup,
             ),
             Overload::new_global_overload(
                 "optional_map_index_value",
-                vec![Type::optional_of(map()), key()],
+                vec![Type::optional_type_of(map()), key()],
                 optional(),
                 optional_lookup,
             ),
@@ -247,11 +257,11 @@ fn optional_lookup<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(found.map_or_else(Value::optional_none, Value::optional_some))
 }
 
-fn first_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn first_element_as_optional<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     optional_element_at(arguments, |_| Some(0))
 }
 
-fn last_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn last_element_as_optional<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     optional_element_at(arguments, |list| list.len().checked_sub(1))
 }
 
@@ -278,7 +288,7 @@ fn unwrap_optionals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
             }
         }
     }
-    Ok(Value::list_value(values))
+    Ok(Value::owned_list_value(values))
 }
 
 #[cfg(test)]

@@ -5,16 +5,16 @@
 //! time that is linear in the text.
 
 mod character_class;
-mod pattern;
 mod pattern_cache;
 mod regex_escape;
+mod regex_pattern;
 mod regex_piece;
 mod regex_repetition;
 mod regex_translator;
 mod unicode_class;
 
-pub(crate) use pattern::Pattern;
 pub(crate) use pattern_cache::{PatternCache, PatternError};
+pub(crate) use regex_pattern::Pattern;
 
 use super::operators::unsupported_operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
@@ -24,7 +24,7 @@ use crate::value::{Str, Value};
 /// Declares `matches`, `find` and `findAll`.
 pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String, Type::String];
-    let texts = || Type::list_of(Type::String);
+    let texts = || Type::list_type_of(Type::String);
     let regex = |overload: Overload| overload.with_cost_formula(CostFormula::Regex);
     functions.add_overloads(
         "matches",
@@ -92,7 +92,7 @@ fn regex_matches_metered<'a>(
 ) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            let pattern = Pattern::compile(pattern.as_str(), step_budget)?;
+            let pattern = Pattern::compile_pattern(pattern.as_str(), step_budget)?;
             Ok(Value::Bool(
                 pattern.map_err(|error| EvalError::new(error.to_string()))?.is_match(text.as_str()),
             ))
@@ -136,7 +136,7 @@ fn compile_dynamic_pattern(
     pattern: &Str<'_>,
     step_budget: &mut StepBudget,
 ) -> Result<Pattern, EvalError> {
-    Pattern::compile(pattern.as_str(), step_budget)?
+    Pattern::compile_pattern(pattern.as_str(), step_budget)?
         .map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }
 

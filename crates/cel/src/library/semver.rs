@@ -68,15 +68,15 @@ fn is_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn semver_major<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    semver_number(arguments, Semver::major)
+    semver_number(arguments, Semver::major_version)
 }
 
 fn semver_minor<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    semver_number(arguments, Semver::minor)
+    semver_number(arguments, Semver::minor_version)
 }
 
 fn semver_patch<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    semver_number(arguments, Semver::patch)
+    semver_number(arguments, Semver::patch_version)
 }
 
 fn semver_is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {

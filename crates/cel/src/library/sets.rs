@@ -6,7 +6,9 @@ use crate::value::{List, Value};
 
 /// Declares `sets.contains`, `sets.equivalent` and `sets.intersects`.
 pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
-    let lists = || vec![Type::list_of(Type::type_param("T")), Type::list_of(Type::type_param("T"))];
+    let lists = || {
+        vec![Type::list_type_of(Type::type_param("T")), Type::list_type_of(Type::type_param("T"))]
+    };
     functions.add_overloads(
         "sets.contains",
         vec![
@@ -85,7 +87,7 @@ fn sets_intersects_metered<'a>(
 ) -> EvalResult<'a> {
     let (a, b) = two_list_arguments(arguments)?;
     for item in a.iter() {
-        if step_budget.find_index_metered(b, &item)?.is_some() {
+        if step_budget.find_element_index_metered(b, &item)?.is_some() {
             return Ok(Value::Bool(true));
         }
     }
@@ -107,7 +109,7 @@ fn contains_all_elements<'a>(
     step_budget: &mut StepBudget,
 ) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if step_budget.find_index_metered(whole, &item)?.is_none() {
+        if step_budget.find_element_index_metered(whole, &item)?.is_none() {
             return Ok(false);
         }
     }
@@ -133,7 +135,7 @@ mod tests {
     use crate::library::operators::tests::implementation;
 
     fn list(items: &[i64]) -> Value<'static> {
-        Value::list_value(items.iter().copied().map(Value::Int).collect())
+        Value::owned_list_value(items.iter().copied().map(Value::Int).collect())
     }
 
     #[test]
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn elements_are_equal_across_numeric_types() {
-        let mixed = Value::list_value(vec![Value::Uint(1), Value::Double(2.0)]);
+        let mixed = Value::owned_list_value(vec![Value::Uint(1), Value::Double(2.0)]);
         let got = implementation("sets.equivalent", "")(&[list(&[1, 2]), mixed]).unwrap();
         assert!(got.equals(&Value::Bool(true)));
     }

@@ -35,8 +35,8 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
 }
 
 fn declare_size_overloads(functions: &mut FunctionRegistry) {
-    let list = || vec![Type::list_of(Type::type_param("A"))];
-    let map = || vec![Type::map_of(Type::type_param("A"), Type::type_param("B"))];
+    let list = || vec![Type::list_type_of(Type::type_param("A"))];
+    let map = || vec![Type::map_type_of(Type::type_param("A"), Type::type_param("B"))];
     functions.add_overloads(
         "size",
         vec![
@@ -124,7 +124,7 @@ pub(super) fn in_operator_metered<'a>(
             Ok(Value::Bool(items.iter().any(|item| item == text.as_str())))
         }
         [element, Value::List(list)] => {
-            Ok(Value::Bool(step_budget.find_index_metered(list, element)?.is_some()))
+            Ok(Value::Bool(step_budget.find_element_index_metered(list, element)?.is_some()))
         }
         [key, Value::Map(map)] => Ok(Value::Bool(map.get(key).is_some())),
         _ => Err(EvalError::no_such_overload()),
@@ -152,7 +152,7 @@ fn to_list_position(index: &Value<'_>) -> Result<i64, EvalError> {
         Value::Int(index) => Some(*index),
         Value::Uint(index) => i64::try_from(*index).ok(),
         Value::Double(index) => {
-            super::conversions::double_to_int(*index).filter(|whole| *whole as f64 == *index)
+            super::type_conversions::double_to_int(*index).filter(|whole| *whole as f64 == *index)
         }
         other => {
             let name = other.type_name();

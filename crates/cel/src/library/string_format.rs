@@ -9,10 +9,10 @@ mod format_clause;
 mod number_format;
 
 use self::format_clause::{FormatClause, FormatPart, FormatScanner};
-use super::conversions::format_double_without_exponent;
 use super::format_double;
 use super::strings::check_text_length;
-use super::time::nanos_to_seconds;
+use super::timestamps_and_durations::nanos_to_seconds;
+use super::type_conversions::format_double_without_exponent;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, Map, Value};
@@ -33,7 +33,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
         vec![
             Overload::new_member_overload(
                 "string_format",
-                vec![Type::String, Type::list_of(Type::Dyn)],
+                vec![Type::String, Type::list_type_of(Type::Dyn)],
                 Type::String,
                 string_format,
             )
@@ -170,8 +170,8 @@ fn format_as_text(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Null => text.push_str("null"),
         Value::Double(number) => text.push_str(&format_double(*number)),
         Value::Type(name) => text.push_str(name.0),
-        Value::List(list) => append_list(list, &mut text)?,
-        Value::Map(map) => append_map(map, &mut text)?,
+        Value::List(list) => append_cel_list_literal(list, &mut text)?,
+        Value::Map(map) => append_cel_map_literal(map, &mut text)?,
         scalar => return format_scalar(scalar),
     }
     Ok(text)
@@ -215,8 +215,8 @@ fn append_cel_literal(value: &Value<'_>, text: &mut String) -> Result<(), Format
         Value::Timestamp(_) => {
             text.push_str(&format!("timestamp({})", go_compat::quote(&format_scalar(value)?)));
         }
-        Value::List(list) => append_list(list, text)?,
-        Value::Map(map) => append_map(map, text)?,
+        Value::List(list) => append_cel_list_literal(list, text)?,
+        Value::Map(map) => append_cel_map_literal(map, text)?,
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Type(_) => {
             text.push_str(&format_as_text(value)?);
         }
@@ -228,7 +228,7 @@ fn append_cel_literal(value: &Value<'_>, text: &mut String) -> Result<(), Format
     check_text_length(text.len()).map_err(FormatError::Length)
 }
 
-fn append_list(list: &List<'_>, text: &mut String) -> Result<(), FormatError> {
+fn append_cel_list_literal(list: &List<'_>, text: &mut String) -> Result<(), FormatError> {
     text.push('[');
     for (index, item) in list.iter().enumerate() {
         if index > 0 {
@@ -241,7 +241,7 @@ fn append_list(list: &List<'_>, text: &mut String) -> Result<(), FormatError> {
 }
 
 /// Appends a map. The entries are sorted by the text of their keys.
-fn append_map(map: &Map<'_>, text: &mut String) -> Result<(), FormatError> {
+fn append_cel_map_literal(map: &Map<'_>, text: &mut String) -> Result<(), FormatError> {
     let mut entries = Vec::new();
     let mut length = text.len();
     for (key, value) in map.iter() {

@@ -34,7 +34,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
             .with_cost_formula(CostFormula::Scan(0)),
         ],
     );
-    let texts = || Type::list_of(Type::String);
+    let texts = || Type::list_type_of(Type::String);
     functions.add_overloads(
         "join",
         vec![
@@ -105,7 +105,7 @@ fn declare_index_functions(functions: &mut FunctionRegistry) {
 
 fn declare_substring_functions(functions: &mut FunctionRegistry) {
     use Type::{Int, String};
-    let texts = || Type::list_of(String);
+    let texts = || Type::list_type_of(String);
     functions.add_overloads(
         "replace",
         vec![
@@ -366,7 +366,7 @@ fn string_split_metered<'a>(
     };
     let whole = text.as_str();
     if limit == 0 || (separator.is_empty() && whole.is_empty()) {
-        return Ok(Value::list_value(Vec::new()));
+        return Ok(Value::owned_list_value(Vec::new()));
     }
     let cuts = usize::try_from(limit).map_or(usize::MAX, |limit| limit - 1);
     let mut parts = Vec::new();
@@ -380,7 +380,7 @@ fn string_split_metered<'a>(
         start = at + separator.len();
     }
     parts.push(slice_text(text, start..whole.len()));
-    Ok(Value::list_value(parts))
+    Ok(Value::owned_list_value(parts))
 }
 
 fn lower_ascii<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {

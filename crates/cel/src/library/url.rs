@@ -25,7 +25,7 @@ pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     part("getHostname", "url_get_hostname", Type::String, url_hostname);
     part("getPort", "url_get_port", Type::String, url_port);
     part("getEscapedPath", "url_get_escaped_path", Type::String, url_escaped_path);
-    let values_by_key = Type::map_of(Type::String, Type::list_of(Type::String));
+    let values_by_key = Type::map_type_of(Type::String, Type::list_type_of(Type::String));
     part("getQuery", "url_get_query", values_by_key, url_query);
 }
 
@@ -86,7 +86,7 @@ fn url_query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
     let mut map = OwnedMap::new();
     for (key, values) in entries {
-        map.insert(key, Value::list_value(values));
+        map.insert(key, Value::owned_list_value(values));
     }
     Ok(Value::Map(Map::from_owned_map(map)))
 }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn queries_keep_all_values_of_a_key() {
         let strings = |items: &[&'static str]| {
-            Value::list_value(items.iter().copied().map(Value::borrowed_string).collect())
+            Value::owned_list_value(items.iter().copied().map(Value::borrowed_string).collect())
         };
         let arguments = [url("/?b=1&a=x+y&b=%32&c&b=%zz").unwrap()];
         let got = implementation("getQuery", "url_")(&arguments).unwrap();

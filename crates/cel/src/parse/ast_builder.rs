@@ -5,29 +5,36 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::ast::{Ast, AstNode, ExprKind, Literal, MapEntry, NodeId, StructField};
+use crate::ast::{Ast, AstNode, ExprKind, Literal, MapLiteralEntry, MessageLiteralField, NodeId};
 use crate::compile_budget::CompileBudget;
 use crate::issues::IssueLocation;
 
+use super::concrete_syntax_tree::{
+    ConcreteSyntaxTree, ElementSyntax, FieldName, KeyValueSyntax, MessageFieldKey, SyntaxNode,
+    SyntaxNodeId,
+};
 use super::node_arena::{NodeArena, NodeLimitError};
 use super::parse_issues::{ParseAborted, ParseIssues};
-use super::syntax_tree::{
-    ElementSyntax, FieldName, KeyValueSyntax, MessageFieldKey, SyntaxId, SyntaxNode, SyntaxTree,
-};
 use super::token::{Token, TokenKind};
 use super::{DEPTH_MAX, RECURSION_MAX, literal, macros};
 
 /// Builds the AST. It must not be used if an issue is reported.
 pub(super) fn build_ast(
     source: &str,
-    syntax_tree: &SyntaxTree,
-    root: SyntaxId,
+    syntax_tree: &ConcreteSyntaxTree,
+    root: SyntaxNodeId,
     issues: &mut ParseIssues,
     compile_budget: &mut CompileBudget,
 ) -> Result<Ast, ParseAborted> {
     let nodes = NodeArena::new(compile_budget);
-    let mut builder =
-        AstBuilder { source, syntax_tree, issues, nodes, ast_depth: 0, recursion_depth: 0 };
+    let mut builder = AstBuilder {
+        source,
+        concrete_syntax_tree: syntax_tree,
+        issues,
+        nodes,
+        ast_depth: 0,
+        recursion_depth: 0,
+    };
     let root = builder.build_node(root)?;
     Ok(builder.nodes.into_ast(root))
 }
@@ -61,7 +68,7 @@ const RESERVED_WORDS: [&str; 17] = [
 
 pub(super) struct AstBuilder<'s> {
     source: &'s str,
-    syntax_tree: &'s SyntaxTree,
+    concrete_syntax_tree: &'s ConcreteSyntaxTree,
     issues: &'s mut ParseIssues,
     nodes: NodeArena<'s>,
     /// The depth of the node that is being built.
@@ -71,12 +78,12 @@ pub(super) struct AstBuilder<'s> {
 }
 
 impl<'s> AstBuilder<'s> {
-    fn build_node(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
+    fn build_node(&mut self, id: SyntaxNodeId) -> Result<NodeId, ParseAborted> {
         self.ast_depth += 1;
         if self.ast_depth > DEPTH_MAX {
             return Err(self.issues.report_limit_exceeded(NodeLimitError::Depth.to_string()));
         }
-        let syntax = self.syntax_tree;
+        let syntax = self.concrete_syntax_tree;
         let node =
             match syntax.syntax_node(id) {
                 SyntaxNode::Missing => self.push_placeholder(),
@@ -90,7 +97,7 @@ impl<'s> AstBuilder<'s> {
                     }),
                 SyntaxNode::Logical { function, operands, operators } => {
                     let operands = self.build_nodes(operands)?;
-                    self.balance_logical_run(function, &operands, operators)
+                    self.build_balanced_logical_tree(function, &operands, operators)
                 }
                 SyntaxNode::Binary { function, operator, left, right } => self
                     .build_with_depth_check(|builder| {
@@ -137,11 +144,11 @@ impl<'s> AstBuilder<'s> {
                 SyntaxNode::Literal { sign, token } => self.build_literal(*sign, *token),
             }?;
         self.ast_depth -= 1;
-        self.nodes.set_node_span(node, syntax.span(id));
+        self.nodes.set_node_span(node, syntax.source_span(id));
         Ok(node)
     }
 
-    fn build_nodes(&mut self, ids: &[SyntaxId]) -> Result<Vec<NodeId>, ParseAborted> {
+    fn build_nodes(&mut self, ids: &[SyntaxNodeId]) -> Result<Vec<NodeId>, ParseAborted> {
         ids.iter().map(|id| self.build_node(*id)).collect()
     }
 
@@ -162,7 +169,7 @@ impl<'s> AstBuilder<'s> {
     }
 
     /// Builds a balanced tree from a run of `&&` or `||` operators.
-    fn balance_logical_run(
+    fn build_balanced_logical_tree(
         &mut self,
         function: &str,
         operands: &[NodeId],
@@ -176,16 +183,22 @@ impl<'s> AstBuilder<'s> {
             return self.push_placeholder();
         };
         let (left_operands, right_operands) = operands.split_at(middle + 1);
-        let left =
-            self.balance_logical_run(function, left_operands, operators.split_at(middle).0)?;
-        let right =
-            self.balance_logical_run(function, right_operands, operators.split_at(middle + 1).1)?;
+        let left = self.build_balanced_logical_tree(
+            function,
+            left_operands,
+            operators.split_at(middle).0,
+        )?;
+        let right = self.build_balanced_logical_tree(
+            function,
+            right_operands,
+            operators.split_at(middle + 1).1,
+        )?;
         self.push_call(*offset, function, vec![left, right])
     }
 
     fn build_select(
         &mut self,
-        operand: SyntaxId,
+        operand: SyntaxNodeId,
         dot: u32,
         is_optional: bool,
         field: FieldName,
@@ -232,7 +245,7 @@ impl<'s> AstBuilder<'s> {
         leading_dot: Option<u32>,
         name: Token,
         open: u32,
-        arguments: &[SyntaxId],
+        arguments: &[SyntaxNodeId],
     ) -> Result<NodeId, ParseAborted> {
         match self.read_unreserved_name(leading_dot, name) {
             Some(function) => {
@@ -289,7 +302,7 @@ impl<'s> AstBuilder<'s> {
         elements: &[ElementSyntax],
     ) -> Result<NodeId, ParseAborted> {
         let optional_indices =
-            elements.iter().enumerate().filter(|(_, element)| element.is_optional);
+            elements.iter().enumerate().filter(|(_, element)| element.has_optional_mark);
         let optional_indices = optional_indices.map(|(index, _)| index).collect();
         let elements: Result<_, _> =
             elements.iter().map(|element| self.build_node(element.value)).collect();
@@ -303,10 +316,15 @@ impl<'s> AstBuilder<'s> {
     ) -> Result<NodeId, ParseAborted> {
         let mut built = Vec::with_capacity(entries.len());
         for KeyValueSyntax { key, colon_offset: colon, value } in entries {
-            let is_optional = key.is_optional;
+            let is_optional = key.has_optional_mark;
             let key = self.build_node(key.value)?;
             let value = self.build_node(*value)?;
-            built.push(MapEntry { key, value, is_optional, source_offset: *colon });
+            built.push(MapLiteralEntry {
+                key,
+                value,
+                is_optional_entry: is_optional,
+                colon_offset: *colon,
+            });
         }
         self.push(open, ExprKind::Map { entries: built })
     }
@@ -331,8 +349,13 @@ impl<'s> AstBuilder<'s> {
             match self.read_field_name(key.name.unwrap_or(missing)) {
                 Some(name) => {
                     let value = self.build_node(*value)?;
-                    let is_optional = key.is_optional;
-                    built.push(StructField { name, value, is_optional, source_offset: *colon });
+                    let is_optional = key.has_optional_mark;
+                    built.push(MessageLiteralField {
+                        name,
+                        value,
+                        is_optional_field: is_optional,
+                        colon_offset: *colon,
+                    });
                 }
                 None => {
                     let location = IssueLocation::Offset(key.first_field_offset);
@@ -390,7 +413,7 @@ impl<'s> AstBuilder<'s> {
 
     /// Adds a node whose children are already in the arena.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
-        let pushed = self.nodes.push(AstNode { kind, source_offset: offset, span: None });
+        let pushed = self.nodes.push(AstNode { kind, source_offset: offset, source_span: None });
         pushed.map_err(|error| self.issues.report_limit_exceeded(error.to_string()))
     }
 }

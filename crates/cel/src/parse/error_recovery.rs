@@ -82,11 +82,11 @@ pub(super) struct RecoveringTokenStream<'s> {
     /// The follow set of each rule that is being parsed, outermost first.
     follow_sets: Vec<TokenSet>,
     /// Whether no token has matched since the last error. While this is true, further errors are not reported.
-    is_recovering: bool,
+    is_recovering_from_error: bool,
     /// The index of the token at the last error, and a bit set of the grammar positions of all
     /// errors since a token matched.
     error_grammar_positions: Option<(usize, u64)>,
-    n_recoveries: usize,
+    n_error_recoveries: usize,
     /// The byte after the last token that was taken.
     last_token_end: u32,
 }
@@ -98,9 +98,9 @@ impl<'s> RecoveringTokenStream<'s> {
             tokens: TokenStream::new(source),
             issues: ParseIssues::default(),
             follow_sets: Vec::new(),
-            is_recovering: false,
+            is_recovering_from_error: false,
             error_grammar_positions: None,
-            n_recoveries: 0,
+            n_error_recoveries: 0,
             last_token_end: 0,
         }
     }
@@ -131,7 +131,7 @@ impl<'s> RecoveringTokenStream<'s> {
     /// Takes the current token, which the grammar accepts. Recovery from errors ends.
     pub(super) fn take_token(&mut self) -> Result<Token, ParseAborted> {
         let token = self.current_token()?;
-        self.end_recovery();
+        self.end_error_recovery();
         self.tokens.advance_token();
         self.last_token_end = token.end_byte;
         Ok(token)
@@ -161,14 +161,14 @@ impl<'s> RecoveringTokenStream<'s> {
             return Ok(self.take_token()?);
         }
         let expected = TokenSet::from_token_kinds(&[kind]);
-        self.count_recovery()?;
+        self.count_error_recovery()?;
         if self.try_drop_token(expected)? {
             return Ok(self.take_token()?);
         }
         if self.expected_tokens_in_context(then).contains(token.kind) {
-            if !self.is_recovering {
+            if !self.is_recovering_from_error {
                 let message = format!("missing {expected} at {}", self.quote_token(token));
-                self.begin_recovery(token, &message)?;
+                self.begin_error_recovery(token, &message)?;
             }
             return Ok(token);
         }
@@ -182,7 +182,7 @@ impl<'s> RecoveringTokenStream<'s> {
         position: GrammarPosition,
         expected: TokenSet,
     ) -> Result<(), ParseFault> {
-        if self.is_recovering
+        if self.is_recovering_from_error
             || expected.contains(self.current_token_kind()?)
             || self.try_drop_token(expected)?
         {
@@ -197,11 +197,11 @@ impl<'s> RecoveringTokenStream<'s> {
         &mut self,
         expected: TokenSet,
     ) -> Result<(), ParseAborted> {
-        if self.is_recovering || expected.contains(self.current_token_kind()?) {
+        if self.is_recovering_from_error || expected.contains(self.current_token_kind()?) {
             return Ok(());
         }
         self.report_unwanted_token(expected)?;
-        let wanted = expected.union_with(self.recovery_set());
+        let wanted = expected.union_with(self.error_recovery_token_set());
         while !self.is_at_recovery_token(wanted)? {
             self.tokens.advance_token();
         }
@@ -218,18 +218,18 @@ impl<'s> RecoveringTokenStream<'s> {
             Ok(()) => return Ok(()),
             Err(ParseFault::Abort(abort)) => return Err(abort),
             Err(ParseFault::Mismatch { position, expected }) => {
-                if !self.is_recovering {
+                if !self.is_recovering_from_error {
                     let token = self.current_token()?;
                     let found = self.quote_token(token);
                     let message = format!("mismatched input {found} expecting {expected}");
-                    self.begin_recovery(token, &message)?;
+                    self.begin_error_recovery(token, &message)?;
                 }
                 position
             }
             Err(ParseFault::NoViableAlternative { position, first, last }) => {
-                if !self.is_recovering {
+                if !self.is_recovering_from_error {
                     let message = self.no_viable_alternative_message(first, last);
-                    self.begin_recovery(last, &message)?;
+                    self.begin_error_recovery(last, &message)?;
                 }
                 position
             }
@@ -238,7 +238,7 @@ impl<'s> RecoveringTokenStream<'s> {
     }
 
     fn recover_from_error(&mut self, position: GrammarPosition) -> Result<(), ParseAborted> {
-        self.count_recovery()?;
+        self.count_error_recovery()?;
         let mut n_skipped = 0;
         let bit = 1 << position as u64;
         let positions = match self.error_grammar_positions {
@@ -251,7 +251,7 @@ impl<'s> RecoveringTokenStream<'s> {
             None => bit,
         };
         self.error_grammar_positions = Some((self.tokens.index(), positions));
-        let wanted = self.recovery_set();
+        let wanted = self.error_recovery_token_set();
         while !self.is_at_recovery_token(wanted)? {
             self.skip_token(&mut n_skipped)?;
         }
@@ -274,14 +274,14 @@ impl<'s> RecoveringTokenStream<'s> {
         Ok(())
     }
 
-    fn count_recovery(&mut self) -> Result<(), ParseAborted> {
-        if self.n_recoveries == RECOVERIES_MAX {
+    fn count_error_recovery(&mut self) -> Result<(), ParseAborted> {
+        if self.n_error_recoveries == RECOVERIES_MAX {
             let offset = self.current_token()?.source_offset;
             let message = format!("error recovery attempt limit exceeded: {RECOVERIES_MAX}");
             self.issues.report_syntax_error(offset, &message)?;
             return Err(ParseAborted);
         }
-        self.n_recoveries += 1;
+        self.n_error_recoveries += 1;
         Ok(())
     }
 
@@ -292,26 +292,26 @@ impl<'s> RecoveringTokenStream<'s> {
         }
         self.report_unwanted_token(expected)?;
         self.tokens.advance_token();
-        self.end_recovery();
+        self.end_error_recovery();
         Ok(true)
     }
 
     fn report_unwanted_token(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
-        if self.is_recovering {
+        if self.is_recovering_from_error {
             return Ok(());
         }
         let token = self.current_token()?;
         let found = self.quote_token(token);
-        self.begin_recovery(token, &format!("extraneous input {found} expecting {expected}"))
+        self.begin_error_recovery(token, &format!("extraneous input {found} expecting {expected}"))
     }
 
-    fn begin_recovery(&mut self, token: Token, message: &str) -> Result<(), ParseAborted> {
-        self.is_recovering = true;
+    fn begin_error_recovery(&mut self, token: Token, message: &str) -> Result<(), ParseAborted> {
+        self.is_recovering_from_error = true;
         self.issues.report_syntax_error(token.source_offset, message)
     }
 
-    fn end_recovery(&mut self) {
-        self.is_recovering = false;
+    fn end_error_recovery(&mut self) {
+        self.is_recovering_from_error = false;
         self.error_grammar_positions = None;
     }
 
@@ -328,7 +328,7 @@ impl<'s> RecoveringTokenStream<'s> {
     }
 
     /// The union of the follow sets of all rules that are being parsed.
-    fn recovery_set(&self) -> TokenSet {
+    fn error_recovery_token_set(&self) -> TokenSet {
         self.follow_sets.iter().fold(TokenSet::EMPTY, |all, follow| all.union_with(*follow))
     }
 

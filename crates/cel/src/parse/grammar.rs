@@ -8,11 +8,11 @@
 //! other errors in that part.
 
 use super::RECURSION_MAX;
+use super::concrete_syntax_tree::{ConcreteSyntaxTree, SyntaxNode, SyntaxNodeId};
 use super::error_recovery::{GrammarPosition, ParseFault, RecoveringTokenStream};
 use super::parse_issues::{ParseAborted, ParseIssues};
-use super::syntax_tree::{SyntaxId, SyntaxNode, SyntaxTree};
 use super::token::{Token, TokenKind as T, TokenSet};
-use crate::ast::Span;
+use crate::ast::SourceSpan;
 
 mod binary_operators;
 mod collection_literals;
@@ -23,21 +23,23 @@ mod token_sets;
 use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 
 /// Parses a whole text. The tree is missing if parsing stopped early.
-pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
+pub(super) fn parse_concrete_syntax_tree(
+    source: &str,
+) -> (Option<(ConcreteSyntaxTree, SyntaxNodeId)>, ParseIssues) {
     let tokens = RecoveringTokenStream::new(source);
     let mut parser = Parser {
         tokens,
-        syntax_tree: SyntaxTree::new(),
+        concrete_syntax_tree: ConcreteSyntaxTree::new(),
         grammar_rule_depths: GrammarRuleDepths::default(),
     };
     let root = parser.parse_start_rule();
-    let Parser { tokens, syntax_tree: tree, .. } = parser;
+    let Parser { tokens, concrete_syntax_tree: tree, .. } = parser;
     (root.ok().map(|root| (tree, root)), tokens.issues)
 }
 
 struct Parser<'s> {
     tokens: RecoveringTokenStream<'s>,
-    syntax_tree: SyntaxTree,
+    concrete_syntax_tree: ConcreteSyntaxTree,
     grammar_rule_depths: GrammarRuleDepths,
 }
 
@@ -52,7 +54,7 @@ struct GrammarRuleDepths {
 
 impl Parser<'_> {
     /// Parses the rule `expr EOF`.
-    fn parse_start_rule(&mut self) -> Result<SyntaxId, ParseAborted> {
+    fn parse_start_rule(&mut self) -> Result<SyntaxNodeId, ParseAborted> {
         let root = self.parse_expression(TokenSet::from_token_kinds(&[T::Eof]))?;
         let end = self.tokens.expect_token(GrammarPosition::End, T::Eof, TokenSet::EMPTY);
         self.tokens.finish_grammar_rule(end.map(|_| ()))?;
@@ -60,7 +62,7 @@ impl Parser<'_> {
     }
 
     /// Parses the rule `conditionalOr ('?' conditionalOr ':' expr)?`.
-    fn parse_expression(&mut self, follow_set: TokenSet) -> Result<SyntaxId, ParseAborted> {
+    fn parse_expression(&mut self, follow_set: TokenSet) -> Result<SyntaxNodeId, ParseAborted> {
         let start = self.tokens.current_token()?.start;
         self.grammar_rule_depths.expression_depth += 1;
         self.check_grammar_rule_depth()?;
@@ -78,10 +80,10 @@ impl Parser<'_> {
         &mut self,
         start: u32,
         question: Token,
-        condition: SyntaxId,
-    ) -> Result<SyntaxId, ParseAborted> {
+        condition: SyntaxNodeId,
+    ) -> Result<SyntaxNodeId, ParseAborted> {
         let then = self.parse_binary_operators(COLON)?;
-        let mut otherwise = SyntaxId::MISSING;
+        let mut otherwise = SyntaxNodeId::MISSING;
         let colon =
             self.tokens.expect_token(GrammarPosition::ConditionalColon, T::Colon, EXPRESSION);
         if colon.is_ok() {
@@ -93,8 +95,9 @@ impl Parser<'_> {
     }
 
     /// Adds a node whose text begins at `start` and ends with the last token that was taken.
-    fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxId {
-        self.syntax_tree.push(node, Span { start, end_byte: self.tokens.last_token_end() })
+    fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxNodeId {
+        self.concrete_syntax_tree
+            .push(node, SourceSpan { start, span_end_byte: self.tokens.last_token_end() })
     }
 
     fn check_grammar_rule_depth(&mut self) -> Result<(), ParseAborted> {

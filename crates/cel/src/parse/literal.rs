@@ -83,7 +83,7 @@ enum LiteralChar {
 }
 
 fn parse_string_literal(text: &str) -> Result<String, LiteralError> {
-    let (body, raw) = unquote(text);
+    let (body, raw) = strip_literal_quotes(text);
     let body = normalize_line_ends(body);
     if raw || !body.contains('\\') {
         return Ok(body);
@@ -100,7 +100,7 @@ fn parse_string_literal(text: &str) -> Result<String, LiteralError> {
 }
 
 fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, LiteralError> {
-    let (body, raw) = unquote(text.trim_start_matches(['b', 'B']));
+    let (body, raw) = strip_literal_quotes(text.trim_start_matches(['b', 'B']));
     let body = normalize_line_ends(body);
     if raw || !body.contains('\\') {
         return Ok(body.into_bytes());
@@ -124,7 +124,7 @@ fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, LiteralError> {
 }
 
 /// The text between the quotes, and whether the literal is raw (without escape sequences).
-fn unquote(text: &str) -> (&str, bool) {
+fn strip_literal_quotes(text: &str) -> (&str, bool) {
     let quoted = text.trim_start_matches(['r', 'R']);
     let raw = quoted.len() < text.len();
     for quote in ["\"\"\"", "'''", "\"", "'"] {

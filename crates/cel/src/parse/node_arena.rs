@@ -1,6 +1,6 @@
 //! The arena of AST nodes during parsing, with its limits.
 
-use crate::ast::{Ast, AstNode, NodeId, NodeMap, Span};
+use crate::ast::{Ast, AstNode, NodeId, NodeMap, SourceSpan};
 use crate::compile_budget::{BudgetExhausted, CompileBudget};
 
 use super::{DEPTH_MAX, NODES_MAX};
@@ -43,9 +43,9 @@ impl<'b> NodeArena<'b> {
 
     /// Sets the span of a node that has no span yet. Some grammar rules return the node of another
     /// rule.
-    pub(super) fn set_node_span(&mut self, id: NodeId, span: Span) {
+    pub(super) fn set_node_span(&mut self, id: NodeId, span: SourceSpan) {
         if let Some(node) = self.nodes.get_mut(id.index()) {
-            node.span.get_or_insert(span);
+            node.source_span.get_or_insert(span);
         }
     }
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::Planner;
 use crate::ast::NodeId;
-use crate::check::ResolvedReference;
 use crate::compile_budget::CompileBudget;
-use crate::fast_path::with_fast_path;
 use crate::function::{EvalError, Function, Overload};
 use crate::ir::{
     CallExpr, CompiledExpr, ConstantSet, IntOperator, OverloadDispatch, RegexCall, RegexFunction,
@@ -15,6 +13,8 @@ use crate::ir::{
 };
 use crate::program::ProgramError;
 use crate::static_type::Type;
+use crate::string_predicate_fast_path::with_fast_path;
+use crate::type_check::ResolvedReference;
 use crate::value::Value;
 
 /// A constant list of up to this many strings is searched linearly; a longer list is hashed.
@@ -127,7 +127,7 @@ impl Planner<'_> {
         {
             let guarded = self.checked_ast.has_unsound_types
                 || ids.iter().zip(&overload.param_types).any(|(&id, param)| {
-                    !type_guarantees_match(self.checked_ast.type_of_node(id), param)
+                    !type_always_matches_param(self.checked_ast.type_of_node(id), param)
                 });
             return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
         }
@@ -203,7 +203,7 @@ fn specialize_regex(
         kind,
         pattern: compiled,
         pattern_code_points: pattern.chars().count() as u64,
-        text_expr: text,
+        searched_text_expr: text,
         match_limit: limit,
     };
     Ok(Ok(CompiledExpr::Regex(Box::new(call))))
@@ -227,16 +227,16 @@ fn is_conversion_function(name: &str) -> bool {
 }
 
 /// Reports whether a value of this static type always matches the parameter at run time.
-fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
+fn type_always_matches_param(ty: &Type, param: &Type) -> bool {
     match (ty, param) {
         (_, Type::Dyn | Type::Param(_)) => true,
         // Null matches message parameters, and wrappers may hold null.
         (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
-        (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
+        (Type::List(a), Type::List(b)) => type_always_matches_param(a, b),
         (Type::Map(k1, v1), Type::Map(k2, v2)) => {
-            type_guarantees_match(k1, k2) && type_guarantees_match(v1, v2)
+            type_always_matches_param(k1, k2) && type_always_matches_param(v1, v2)
         }
-        (Type::Optional(a), Type::Optional(b)) => type_guarantees_match(a, b),
+        (Type::Optional(a), Type::Optional(b)) => type_always_matches_param(a, b),
         (Type::Type(_), Type::Type(_)) => true,
         _ => ty == param,
     }

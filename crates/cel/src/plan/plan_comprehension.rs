@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Planner;
 use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
 use crate::cost;
-use crate::fast_path::with_fast_path;
 use crate::ir::{Attribute, AttributeRoot, CompiledExpr, FoldExpr, QuantifierExpr};
 use crate::program::ProgramError;
+use crate::string_predicate_fast_path::with_fast_path;
 use crate::value::{List, Value};
 
 impl Planner<'_> {
@@ -29,7 +29,7 @@ impl Planner<'_> {
 
         let loop_step = match self.quantifier_stopping_value(fold) {
             None => step,
-            Some(stopping_value) => match split_off_predicate(step, accumulator) {
+            Some(stopping_value) => match quantifier_predicate_from_step(step, accumulator) {
                 Ok(predicate) => {
                     let quantifier = QuantifierExpr {
                         iter_range: range,
@@ -61,8 +61,10 @@ impl Planner<'_> {
             return None;
         };
         let stops_at = !init;
-        let not_false = self.find_single_argument(fold.loop_condition, "@not_strictly_false")?;
-        let tested = if stops_at { self.find_single_argument(not_false, "!_")? } else { not_false };
+        let not_false =
+            self.find_argument_of_unary_call(fold.loop_condition, "@not_strictly_false")?;
+        let tested =
+            if stops_at { self.find_argument_of_unary_call(not_false, "!_")? } else { not_false };
         let is_accumulator = |id: NodeId| matches!(self.ast().kind(id), ExprKind::Ident(name) if *name == fold.accu_var);
         let operator = if stops_at { "_||_" } else { "_&&_" };
         let ExprKind::Call { target: None, function, args } = self.ast().kind(fold.loop_step)
@@ -77,7 +79,7 @@ impl Planner<'_> {
         shape.then_some(stops_at)
     }
 
-    fn find_single_argument(&self, id: NodeId, name: &str) -> Option<NodeId> {
+    fn find_argument_of_unary_call(&self, id: NodeId, name: &str) -> Option<NodeId> {
         match self.ast().kind(id) {
             ExprKind::Call { target: None, function, args } if **function == *name => {
                 match &args[..] {
@@ -157,7 +159,7 @@ impl Planner<'_> {
 
 /// The second operand of `accumulator || predicate`. Operands that were flattened into the same
 /// operator are combined again.
-fn split_off_predicate(
+fn quantifier_predicate_from_step(
     loop_step: CompiledExpr,
     accumulator_slot: usize,
 ) -> Result<CompiledExpr, CompiledExpr> {

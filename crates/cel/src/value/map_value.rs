@@ -44,7 +44,7 @@ pub trait RecordSource: fmt::Debug + Sync {
 
     /// The value of a field that is a record; `None` for other fields.
     #[inline]
-    fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
+    fn nested_record_field(&self, index: usize) -> Option<&dyn RecordSource> {
         match self.field(index) {
             Some(Value::Map(Map::Record(record))) => Some(record),
             _ => None,

@@ -15,7 +15,7 @@ pub use authorization_value::{AuthorizationValue, Authorizer};
 pub use cidr::{Cidr, CidrError, CidrFault};
 pub use named_format::NamedFormat;
 pub use quantity::{Quantity, QuantityError};
-pub use semver::{Semver, SemverError, VersionPart};
+pub use semver::{Semver, SemverError, SemverPart};
 
 /// A value of one of the Kubernetes libraries.
 #[derive(Debug, Clone)]

@@ -88,7 +88,7 @@ impl Timestamp {
     }
 
     /// The point in time `nanos` later, or earlier if `nanos` is negative.
-    pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, EvalError> {
+    pub(crate) fn checked_add_nanos(self, nanos: i64) -> Result<Self, EvalError> {
         let nanos = i128::from(self.nanos_of_second) + i128::from(nanos);
         let seconds = i128::from(self.unix_seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
         let nanos = nanos.rem_euclid(NANOS_PER_SECOND.into());

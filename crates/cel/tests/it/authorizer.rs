@@ -6,8 +6,8 @@
 
 use cel::{
     AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision,
-    COST_LIMIT, Environment, EvalError, KnownDecisions, Map, ObjectType, OwnedMap, ResourceTarget,
-    ServiceAccount, Type, Value,
+    COST_LIMIT, Environment, EvalError, KnownDecisions, Map, ObjectType, OwnedMap,
+    ResourceCheckTarget, ServiceAccount, Type, Value,
 };
 use serde_json::{Value as Json, json};
 
@@ -56,13 +56,13 @@ fn variables(decisions: &KnownDecisions) -> [Value<'static>; 6] {
         "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
         "subResource": "scale", "namespace": "shop", "name": "web",
     });
-    let target = ResourceTarget {
+    let target = ResourceCheckTarget {
         group: "apps".into(),
         resource: "deployments".into(),
         subresource: "scale".into(),
         namespace: "shop".into(),
         name: "web".into(),
-        ..ResourceTarget::default()
+        ..ResourceCheckTarget::default()
     };
     let authorizer = Authorizer::new(decisions.clone());
     let check = authorizer.clone().resource_check_value(target);
@@ -133,7 +133,7 @@ fn answer(expr: &str, environment: &Environment) -> Json {
             return json!({"expr": expr, "error": format!("compilation failed: {issues}")});
         }
     };
-    let mut line = json!({"expr": expr, "type": checked.output_type().runtime_name()});
+    let mut line = json!({"expr": expr, "type": checked.output_type().runtime_type_name()});
     let program = checked.into_program().unwrap();
     let (mut decisions, mut asked) = (KnownDecisions::default(), Vec::new());
     loop {

@@ -6,12 +6,12 @@ use document::Diagnostic;
 use field_errors::FieldError;
 use serde_json::Value;
 
-use super::validate_configuration::ValidConfiguration;
+use super::validate_admission_configuration::ValidAdmissionConfiguration;
 
 /// Maximum number of reported cycles.
 const CYCLES_MAX: usize = 100;
 
-const LIST: &str = ConfigurationKind::Initializer.list_member_name();
+const LIST: &str = ConfigurationKind::Initializer.entries_member_name();
 
 /// Errors and warnings about the order of initializers.
 #[derive(Debug, Default)]
@@ -19,25 +19,29 @@ pub(crate) struct InitializerOrderFindings {
     /// Cycles of initializers that wait for each other.
     pub(crate) cycle_errors: Vec<Diagnostic>,
     /// References to unknown initializers, each with the index of the configuration.
-    pub(crate) reference_warnings: Vec<(usize, ConfigurationWarning)>,
+    pub(crate) unknown_initializer_warnings: Vec<(usize, ConfigurationWarning)>,
 }
 
 /// Checks the order of the initializers of all configurations as if one configuration listed them all,
 /// in the order of the server.
 pub(crate) fn check_initializer_order(
-    configurations: &[ValidConfiguration],
+    configurations: &[ValidAdmissionConfiguration],
 ) -> InitializerOrderFindings {
     let mut entries = initializers_in_order(configurations);
     let mut findings = InitializerOrderFindings::default();
     for warning in admission::initializer_ordering_warnings(&merge_initializers(&entries), &[]) {
-        if let Some((own, path)) = locate_in_configuration(&entries, &warning.path) {
-            findings.reference_warnings.push((own, ConfigurationWarning { path, ..warning }));
+        if let Some((own, path)) = locate_in_original_configuration(&entries, &warning.path) {
+            findings
+                .unknown_initializer_warnings
+                .push((own, ConfigurationWarning { path, ..warning }));
         }
     }
     while findings.cycle_errors.len() < CYCLES_MAX {
         let errors = admission::initializer_ordering_errors(&merge_initializers(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
-        let Some((own, path)) = locate_in_configuration(&entries, &error.path) else { break };
+        let Some((own, path)) = locate_in_original_configuration(&entries, &error.path) else {
+            break;
+        };
         if let Some(configuration) = configurations.get(own) {
             findings.cycle_errors.push(
                 configuration
@@ -65,8 +69,11 @@ struct InitializerEntry<'e> {
 
 /// Returns all initializers in the order of the server: by the name of their configuration, then by their
 /// index.
-fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<InitializerEntry<'_>> {
-    let mut own: Vec<(usize, &ValidConfiguration)> = configurations.iter().enumerate().collect();
+fn initializers_in_order(
+    configurations: &[ValidAdmissionConfiguration],
+) -> Vec<InitializerEntry<'_>> {
+    let mut own: Vec<(usize, &ValidAdmissionConfiguration)> =
+        configurations.iter().enumerate().collect();
     own.retain(|(_, configuration)| configuration.kind == ConfigurationKind::Initializer);
     own.sort_by(|(_, a), (_, b)| {
         api_object::name(&a.defaulted_tree).cmp(api_object::name(&b.defaulted_tree))
@@ -90,7 +97,7 @@ fn merge_initializers(entries: &[InitializerEntry<'_>]) -> Tree {
 }
 
 /// Converts a path in the merged configuration to the index of the original configuration and the path in it.
-fn locate_in_configuration(
+fn locate_in_original_configuration(
     entries: &[InitializerEntry<'_>],
     path: &str,
 ) -> Option<(usize, String)> {

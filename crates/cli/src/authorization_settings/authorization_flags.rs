@@ -66,7 +66,7 @@ impl AuthorizationFlags {
         AuthorizationOptions {
             config_file: self.authorization_config.clone(),
             modes: self.authorization_mode.clone(),
-            policy_file: self.authorization_policy_file.clone(),
+            abac_policy_file: self.authorization_policy_file.clone(),
             webhook_config_file: self.authorization_webhook_config_file.clone(),
             webhook_version: self.authorization_webhook_version.clone(),
             webhook_authorized_ttl_ns: self.authorization_webhook_cache_authorized_ttl,
@@ -85,9 +85,12 @@ impl AuthorizationFlags {
     }
 
     /// Returns the options of reading the ABAC policy file.
-    pub(crate) fn abac_load_options(&self) -> abac::PolicyLoadOptions {
+    pub(crate) fn abac_load_options(&self) -> abac::AbacPolicyLoadOptions {
         let unset_attribute_matching = self.authorization_abac_unset_attributes.into();
-        abac::PolicyLoadOptions { unset_attribute_matching, ..abac::PolicyLoadOptions::default() }
+        abac::AbacPolicyLoadOptions {
+            unset_attribute_matching,
+            ..abac::AbacPolicyLoadOptions::default()
+        }
     }
 
     /// Reports whether configuration files and match conditions are enabled.

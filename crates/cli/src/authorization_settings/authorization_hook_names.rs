@@ -18,18 +18,18 @@ pub(crate) fn read_authorization_hook_names(
     modes: &AuthorizationModes,
     directory: &Path,
 ) -> Result<AuthorizationHookNames, FileProblem> {
-    let Some(flags) = &modes.webhook else { return Ok(AuthorizationHookNames::DefaultName) };
-    let path = flags.absolute_config_file(directory);
+    let Some(flags) = &modes.webhook_flags else { return Ok(AuthorizationHookNames::DefaultName) };
+    let path = flags.absolute_webhook_config_file(directory);
     let bytes = match read_file_up_to(&path, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) => return Ok(AuthorizationHookNames::Unreadable(ReadError::new(&path, &error))),
     };
-    let name = flags.config_file.to_string_lossy();
+    let name = flags.webhook_config_file.to_string_lossy();
     let source = Source { name: &name, file_bytes: &bytes };
-    if !authorization_hooks::is_hook_configuration(&source) {
+    if !authorization_hooks::is_authorization_hook_configuration(&source) {
         return Ok(AuthorizationHookNames::DefaultName);
     }
-    match authorization_hooks::load_hooks(&source).hooks {
+    match authorization_hooks::load_authorization_hooks(&source).authorization_hooks {
         Ok(hooks) => {
             Ok(AuthorizationHookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect()))
         }

@@ -7,26 +7,27 @@ use manifests::{DuplicateObjects, ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
 use super::finding::{FileFindings, Finding};
 use super::finding_rule::FindingRule;
 use crate::admission_validation::{
-    NewOrStored, ValidConfiguration, check_initializer_order, validate_configuration,
+    NewOrStored, ValidAdmissionConfiguration, check_initializer_order,
+    validate_admission_configuration,
 };
 
 /// The valid admission configurations of all files.
 #[derive(Debug, Default)]
 pub(super) struct AdmissionConfigurations {
-    valid_configurations: Vec<ValidConfiguration>,
+    valid_admission_configurations: Vec<ValidAdmissionConfiguration>,
 }
 
 impl AdmissionConfigurations {
     /// Checks the configurations of a file, adds the findings to `file`, and keeps the valid
     /// configurations.
-    pub(super) fn check_and_keep_configurations(
+    pub(super) fn check_and_keep_admission_configurations(
         &mut self,
         object: Vec<UnstructuredObject>,
         file: &mut FileFindings,
     ) {
         let n_before = file.errors.len();
         for object in object {
-            match validate_configuration(object, NewOrStored::New) {
+            match validate_admission_configuration(object, NewOrStored::New) {
                 Ok(configuration) => {
                     for warning in &configuration.warnings {
                         add_warning(
@@ -34,7 +35,7 @@ impl AdmissionConfigurations {
                             finding_from_warning(&configuration.manifest_object, warning),
                         );
                     }
-                    self.valid_configurations.push(configuration);
+                    self.valid_admission_configurations.push(configuration);
                 }
                 Err(faults) => {
                     let room = ERRORS_MAX.saturating_sub(file.errors.len());
@@ -49,9 +50,9 @@ impl AdmissionConfigurations {
     }
 
     /// Finds configurations that occur twice.
-    pub(super) fn find_duplicate_configurations(&self) -> DuplicateObjects {
+    pub(super) fn find_duplicate_admission_configurations(&self) -> DuplicateObjects {
         let object: Vec<&UnstructuredObject> = self
-            .valid_configurations
+            .valid_admission_configurations
             .iter()
             .map(|configuration| &configuration.manifest_object)
             .collect();
@@ -63,13 +64,14 @@ impl AdmissionConfigurations {
 pub(super) fn initializer_order_findings(
     configurations: &AdmissionConfigurations,
 ) -> (Vec<Diagnostic>, Vec<(&str, Finding)>) {
-    let found = check_initializer_order(&configurations.valid_configurations);
-    let warnings =
-        found.reference_warnings.iter().take(WARNINGS_MAX).filter_map(|(position, warning)| {
-            let ValidConfiguration { manifest_object: object, .. } =
-                configurations.valid_configurations.get(*position)?;
+    let found = check_initializer_order(&configurations.valid_admission_configurations);
+    let warnings = found.unknown_initializer_warnings.iter().take(WARNINGS_MAX).filter_map(
+        |(position, warning)| {
+            let ValidAdmissionConfiguration { manifest_object: object, .. } =
+                configurations.valid_admission_configurations.get(*position)?;
             Some((&*object.file_name, finding_from_warning(object, warning)))
-        });
+        },
+    );
     let warnings = warnings.collect();
     (found.cycle_errors, warnings)
 }
@@ -77,7 +79,7 @@ pub(super) fn initializer_order_findings(
 fn finding_from_warning(object: &UnstructuredObject, warning: &ConfigurationWarning) -> Finding {
     Finding {
         rule: FindingRule::rule_for_admission_warning(warning.warning_kind),
-        field: object.path_in_file(&warning.path),
+        field: object.field_path_in_file(&warning.path),
         message: warning.message.clone(),
         source_position: object.field_position(&warning.path),
         hint: None,

@@ -11,7 +11,7 @@ use config::authorization_config::{self, LoadError, LoadOptions};
 use config::authorization_hooks;
 use document::{DOCUMENT_BYTES_MAX, Diagnostic, Source};
 use manifests::abac;
-use manifests::{DuplicateObjects, ManifestObject, ReadOptions, UnstructuredObject};
+use manifests::{DuplicateObjects, ManifestObject, ManifestReadOptions, UnstructuredObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
 use super::check_webhook_connection_files;
@@ -49,19 +49,23 @@ pub(super) fn check_inputs(
     let mut checked: Vec<CheckedFile> =
         inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
     let stored_roles = match cluster {
-        None if options.has_bootstrap_policy => StoredRoles::Defaults,
-        None => StoredRoles::None,
+        None if options.has_bootstrap_policy => OtherExistingRoles::Defaults,
+        None => OtherExistingRoles::None,
         Some(cluster) => {
             let stored = cluster.check(options, &mut gathered);
             if inputs.is_empty() {
                 checked = stored;
             }
-            if cluster.is_partial { StoredRoles::SomeUnknown } else { StoredRoles::None }
+            if cluster.is_rbac_partial {
+                OtherExistingRoles::SomeUnknown
+            } else {
+                OtherExistingRoles::None
+            }
         }
     };
     check_across_files(&mut checked, &gathered, stored_roles);
     if inputs.is_empty() {
-        checked = cluster_manifests::summarize(checked);
+        checked = cluster_manifests::summarize_objects_without_findings(checked);
     }
     if options.checks_referenced_files {
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
@@ -86,7 +90,7 @@ pub(super) fn check_inputs(
 
 /// The roles that exist in addition to those that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StoredRoles {
+enum OtherExistingRoles {
     None,
     /// The default roles of Kubernetes.
     Defaults,
@@ -158,7 +162,7 @@ fn check_authorization_configuration(
     options: &LoadOptions<'_>,
     named: &mut BTreeSet<PathBuf>,
 ) -> FileFindings {
-    let loaded = authorization_config::load_configuration(source, options);
+    let loaded = authorization_config::load_authorization_configuration(source, options);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.configuration {
         Ok(configuration) => {
@@ -242,10 +246,10 @@ fn is_unknown_kind_error(error: &LoadError) -> bool {
 }
 
 fn check_abac_policies(source: &Source<'_>) -> FileFindings {
-    match abac::load_policies(source, &abac::PolicyLoadOptions::default()) {
+    match abac::load_abac_policies(source, &abac::AbacPolicyLoadOptions::default()) {
         Ok(loaded) => {
-            let n_policies = loaded.policy_snapshot.policies().len();
-            let discovery = abac::warn_of_missing_discovery(source, &loaded.policy_snapshot);
+            let n_policies = loaded.abac_policy_snapshot.policies().len();
+            let discovery = abac::warn_of_missing_discovery(source, &loaded.abac_policy_snapshot);
             let warnings = loaded.warnings.into_iter().chain(discovery);
             FileFindings {
                 content_summary: Some(ContentSummary::AbacPolicy { n_policies }),
@@ -267,9 +271,9 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
 }
 
 fn check_authorization_hook_file(source: &Source<'_>) -> FileFindings {
-    let loaded = authorization_hooks::load_hooks(source);
+    let loaded = authorization_hooks::load_authorization_hooks(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
-    match loaded.hooks {
+    match loaded.authorization_hooks {
         Ok(hooks) => {
             let names = hooks.into_iter().map(|hook| hook.name).collect();
             FileFindings {
@@ -321,7 +325,7 @@ pub(super) fn check_manifest(
     options: &CheckOptions<'_>,
     gathered: &mut CrossFileObjects,
 ) -> FileFindings {
-    let read_options = ReadOptions {
+    let read_options = ManifestReadOptions {
         kind_handler: &crate::admission_validation::decide_admission_kind_handling,
         default_namespace: options.namespace,
     };
@@ -330,11 +334,11 @@ pub(super) fn check_manifest(
         return empty_file_findings();
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let kinds = read.objects.iter().map(|found| found.authorizer_object.kind_name());
+    let kinds = read.authorizer_objects.iter().map(|found| found.authorizer_object.kind_name());
     for kind in kinds.chain(read.unstructured_objects.iter().map(UnstructuredObject::kind_name)) {
         *counts.entry(kind.to_owned()).or_default() += 1;
     }
-    gathered.authorization_objects.extend(read.objects);
+    gathered.authorization_objects.extend(read.authorizer_objects);
     let mut file = FileFindings {
         errors: read.errors.into_iter().map(Finding::from).collect(),
         warnings: read.warnings.into_iter().map(Finding::from).collect(),
@@ -343,7 +347,7 @@ pub(super) fn check_manifest(
     };
     gathered
         .admission_configurations
-        .check_and_keep_configurations(read.unstructured_objects, &mut file);
+        .check_and_keep_admission_configurations(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_unused_objects) = (counts.into_iter().collect(), read.n_unused_objects);
         file.content_summary = Some(ContentSummary::Manifest { kinds, n_unused_objects });
@@ -356,7 +360,7 @@ pub(super) fn check_manifest(
 fn check_across_files(
     checked: &mut [CheckedFile],
     gathered: &CrossFileObjects,
-    stored_roles: StoredRoles,
+    stored_roles: OtherExistingRoles,
 ) {
     let is_clean = checked.iter().all(|checked| match &checked.check_outcome {
         CheckOutcome::Unreadable { .. } => false,
@@ -376,7 +380,7 @@ fn check_across_files(
     let (cycles, unknown) = initializer_order_findings(configurations);
     let DuplicateObjects { errors: mut faults, mut warnings } =
         manifests::find_duplicate_objects(objects);
-    let duplicate_configurations = configurations.find_duplicate_configurations();
+    let duplicate_configurations = configurations.find_duplicate_admission_configurations();
     faults.extend(duplicate_configurations.errors);
     warnings.extend(duplicate_configurations.warnings);
     faults.extend(cycles);
@@ -390,10 +394,10 @@ fn check_across_files(
             file.errors.push(fault.into());
         }
     }
-    if !is_clean || stored_roles == StoredRoles::SomeUnknown {
+    if !is_clean || stored_roles == OtherExistingRoles::SomeUnknown {
         return;
     }
-    let has_default_roles = stored_roles == StoredRoles::Defaults;
+    let has_default_roles = stored_roles == OtherExistingRoles::Defaults;
     for warning in manifests::lint_role_references(objects, has_default_roles) {
         if let Some(file) = files.get_mut(warning.file_name.as_str()) {
             file.warnings.push(warning.into());

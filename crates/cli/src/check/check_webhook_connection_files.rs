@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
 use https_client::{Client, Limits, NoCertificateObserver};
-use kubeconfig::{LoadError, LoadedConnections, ServiceConnection};
+use kubeconfig::{LoadError, LoadedConnections, ServerConnection};
 
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 
@@ -71,13 +71,13 @@ fn connection_file_findings(
         }
         LoadedConnections::Hooks(hooks) => {
             let names = hooks.iter().map(|hook| hook.name.clone()).collect();
-            let connections = hooks.into_iter().map(|hook| hook.service_connection).collect();
+            let connections = hooks.into_iter().map(|hook| hook.server_connection).collect();
             (ContentSummary::Hooks { names }, connections)
         }
     };
     let mut warnings: Vec<Warning> = Vec::new();
     let mut errors = Vec::new();
-    for ServiceConnection { client_target: target, warnings: more, .. } in connections {
+    for ServerConnection { client_target: target, warnings: more, .. } in connections {
         warnings.extend(more);
         let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver));
         errors.extend(client.err().map(|error| whole_file_finding(source, &error.to_string())));

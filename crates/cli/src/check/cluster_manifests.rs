@@ -18,7 +18,7 @@ const CLUSTER_NAME: &str = "<cluster>";
 pub(super) struct ClusterManifests {
     manifests: Vec<ClusterManifest>,
     /// Whether some roles or bindings could not be read.
-    pub(super) is_partial: bool,
+    pub(super) is_rbac_partial: bool,
 }
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct ClusterManifest {
 
 impl ClusterManifests {
     /// Writes each object as YAML, without the owners of its fields.
-    pub(super) fn from_stored(stored: StoredRbac) -> Self {
+    pub(super) fn from_stored_rbac(stored: StoredRbac) -> Self {
         let manifests = stored.objects.into_iter().map(|mut object| {
             if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
                 metadata.remove("managedFields");
@@ -46,7 +46,7 @@ impl ClusterManifests {
             let _ = write_yaml(&mut text, &object);
             ClusterManifest { name, text }
         });
-        Self { manifests: manifests.collect(), is_partial: stored.is_partial }
+        Self { manifests: manifests.collect(), is_rbac_partial: stored.is_rbac_partial }
     }
 
     /// Checks the objects that no file replaces and adds them to `gathered`. Returns the findings of each object.
@@ -78,7 +78,7 @@ impl ClusterManifests {
 }
 
 /// Replaces the objects without findings by one summary of all objects.
-pub(super) fn summarize(checked: Vec<CheckedFile>) -> Vec<CheckedFile> {
+pub(super) fn summarize_objects_without_findings(checked: Vec<CheckedFile>) -> Vec<CheckedFile> {
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     let mut with_findings = Vec::new();
     for file in checked {

@@ -52,7 +52,7 @@ impl FindingRule {
             Fault::Field(error) => field_error_summary_and_advice(error.kind),
         };
         Self {
-            id: fault.type_name(),
+            id: fault.fault_class_name(),
             rule_summary: summary,
             fix_advice: help,
             severity: Severity::Error,

@@ -140,8 +140,8 @@ fn expression_issue_json(issue: &ExpressionIssue) -> Value {
         "message": issue.message,
         "line": issue.position.line,
         "column": issue.position.column,
-        "expressionLine": issue.line,
-        "expressionColumn": issue.column,
+        "expressionLine": issue.line_in_expression,
+        "expressionColumn": issue.column_in_expression,
         "hint": issue.hint,
     })
 }

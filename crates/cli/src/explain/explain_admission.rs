@@ -36,7 +36,7 @@ use crate::offline::{
 /// The write that admission is explained for.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Admission of a write")]
-pub(crate) struct AdmissionFlags {
+pub(crate) struct ExplainAdmissionFlags {
     /// Explain the admission of a write: which hooks the server would call, and which initializers a
     /// new object waits for
     ///

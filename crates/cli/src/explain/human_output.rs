@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
-use access_reviews::review::{AccessQuestion, AccessTarget};
-use access_reviews::{TraceNode, trace_tree};
+use access_reviews::review_parsing::{AccessQuestion, AccessTarget};
+use access_reviews::{TraceNode, build_trace_tree};
 use authz::{TraceEvent, User};
 
 use super::ExplainedDecision;
 use super::terminal_style::{TerminalStyle, VerdictMark};
-use super::trace_event_fields::{event_bool_field, event_text_field};
-use super::trace_event_lines::{ExplanationLine, describe_authorizer, describe_event};
+use super::trace_event_fields::{trace_event_bool_field, trace_event_text_field};
+use super::trace_event_lines::{ExplanationLine, describe_authorizer, describe_trace_event};
 use crate::offline::replace_control_characters;
 
 /// How much of a trace is shown.
@@ -32,10 +32,10 @@ static DEFAULT_BINDINGS: LazyLock<HashSet<(String, String)>> = LazyLock::new(|| 
 
 /// Reports whether an event is about a default binding that does not allow the request and has no error.
 fn is_unused_default_binding(event: &TraceEvent) -> bool {
-    let text = |name| event_text_field(event, name).unwrap_or_default().to_owned();
+    let text = |name| trace_event_text_field(event, name).unwrap_or_default().to_owned();
     event.kind == "binding"
-        && event_bool_field(event, "allows") != Some(true)
-        && event_text_field(event, "error").is_none()
+        && trace_event_bool_field(event, "allows") != Some(true)
+        && trace_event_text_field(event, "error").is_none()
         && DEFAULT_BINDINGS.contains(&(text("namespace"), text("name")))
 }
 
@@ -63,7 +63,7 @@ pub(super) fn write_human_explanation(
         (false, false) => style.wrap_in_terminal_code("1;31", "DENIED"),
     };
     writeln!(out, "{heading}  {}", replace_control_characters(&describe_question(question)))?;
-    let nodes = trace_tree(trace);
+    let nodes = build_trace_tree(trace);
     let undecided_authorizer =
         answer.chain_decision.deciding_authorizer_name.filter(|_| answer.is_undecided);
     let mut writer = ExplanationWriter {
@@ -165,8 +165,8 @@ fn select_shown_children<'n, 't>(
     let children: Vec<&TraceNode<'_>> = children.iter().filter(is_asked).copied().collect();
     let mut n_no_opinion = 0;
     let is_shown = |child: &&&TraceNode<'_>| {
-        let is_no_opinion =
-            describe_event(child.trace_event, question).verdict_mark == VerdictMark::NoOpinion;
+        let is_no_opinion = describe_trace_event(child.trace_event, question).verdict_mark
+            == VerdictMark::NoOpinion;
         n_no_opinion += usize::from(is_no_opinion);
         !is_no_opinion || n_no_opinion <= NO_OPINION_LINES_MAX
     };
@@ -195,7 +195,7 @@ impl ExplanationWriter<'_> {
         let (shown, children) = match describe_authorizer(node, self.undecided_authorizer) {
             Some((shown, children)) => (shown, children),
             None => (
-                describe_event(node.trace_event, self.access_question),
+                describe_trace_event(node.trace_event, self.access_question),
                 node.child_nodes.iter().collect(),
             ),
         };
@@ -254,7 +254,9 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                describe_question(&access_reviews::review::read_review_line("", 1, line).unwrap()),
+                describe_question(
+                    &access_reviews::review_parsing::read_review_line("", 1, line).unwrap()
+                ),
                 want
             );
         }

@@ -7,7 +7,7 @@ use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::Snapshot;
 use document::Source;
 use manifests::abac;
-use manifests::rbac::{RbacObject, decode_object};
+use manifests::rbac::{RbacObject, decode_unvalidated_rbac_object};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -76,7 +76,8 @@ fn rbac_member() -> impl Strategy<Value = ChainMember> {
     proptest::collection::vec(grant(), 0..5).prop_map(|grants| {
         let mut snapshot = Snapshot::default();
         for object in grants.iter().flatten() {
-            match decode_object(object).unwrap().into_object_unvalidated().unwrap() {
+            match decode_unvalidated_rbac_object(object).unwrap().into_object_unvalidated().unwrap()
+            {
                 RbacObject::Role(role) => snapshot.put_role(role),
                 RbacObject::Binding(binding) => snapshot.put_binding(binding),
             }
@@ -94,8 +95,9 @@ fn abac_member() -> impl Strategy<Value = ChainMember> {
     proptest::collection::vec(line, 0..4).prop_map(|lines| {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let source = Source { name: "p", file_bytes: text.as_bytes() };
-        let loaded = abac::load_policies(&source, &abac::PolicyLoadOptions::default()).unwrap();
-        ChainMember::Abac(Arc::new(loaded.policy_snapshot))
+        let loaded =
+            abac::load_abac_policies(&source, &abac::AbacPolicyLoadOptions::default()).unwrap();
+        ChainMember::Abac(Arc::new(loaded.abac_policy_snapshot))
     })
 }
 
@@ -141,7 +143,9 @@ fn question() -> impl Strategy<Value = AccessQuestion<'static>> {
             target["verb"] = verb.into();
             let groups = if groups.is_empty() { vec!["other"] } else { groups };
             let spec = json!({"user": user, "groups": groups, (kind): target});
-            access_reviews::review::read_review_line("", 1, &spec.to_string()).unwrap().into_owned()
+            access_reviews::review_parsing::read_review_line("", 1, &spec.to_string())
+                .unwrap()
+                .into_owned()
         },
     )
 }
@@ -153,7 +157,7 @@ fn show(answer: &AccessAnswer<'_>) -> String {
 proptest! {
     #[test]
     fn an_explanation_is_the_answer(authorizer in authorizer(), question in question()) {
-        let quiet = authorizer.authorize(&question.attributes(), Recorder::disabled_recorder());
+        let quiet = authorizer.authorize(&question.attributes(), TraceRecorder::disabled_recorder());
         let quiet = AccessAnswer::new(&question, quiet);
         let explanation = explain_decision(&authorizer, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.access_answer));
@@ -191,19 +195,21 @@ fn unknown_events_are_shown_as_they_are() {
         fn authorize<'a>(
             &'a self,
             _: &'a authz::Attributes<'a>,
-            mut recorder: Recorder<'a>,
+            mut recorder: TraceRecorder<'a>,
         ) -> authz::DecisionFuture<'a> {
             let event = || {
                 authz::TraceEvent::new("moon")
-                    .with_named_value("phase", "full")
-                    .with_named_value("isUp", true)
-                    .with_named_value("days", 3usize)
-                    .with_named_value(
+                    .with_trace_event_value("phase", "full")
+                    .with_trace_event_value("isUp", true)
+                    .with_trace_event_value("days", 3usize)
+                    .with_trace_event_value(
                         "seen\u{1b}",
                         vec!["here".to_owned(), "there\u{9b}".to_owned()],
                     )
             };
-            recorder.record_parent_event(event).record_event(|| authz::TraceEvent::new("tide"));
+            recorder
+                .record_parent_trace_event(event)
+                .record_trace_event(|| authz::TraceEvent::new("tide"));
             Box::pin(std::future::ready(authz::Decision::deny("not tonight")))
         }
     }
@@ -212,7 +218,7 @@ fn unknown_events_are_shown_as_they_are() {
         Chain::new(vec![ChainMember::Plugin(name, Arc::new(Talkative)), ChainMember::AlwaysAllow])
             .unwrap();
     let user = User { name: "ana".to_owned(), ..User::default() };
-    let target = access_reviews::review::AccessTarget::Path("/x".into());
+    let target = access_reviews::review_parsing::AccessTarget::Path("/x".into());
     let question = AccessQuestion { user, verb: "get".into(), target };
     let mut text = Vec::new();
     let authorizer = OfflineAuthorizer::from_chain(chain);

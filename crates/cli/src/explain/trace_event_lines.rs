@@ -4,12 +4,13 @@
 //! are printed with their kind and fields.
 
 use access_reviews::TraceNode;
-use access_reviews::review::{AccessQuestion, AccessTarget};
+use access_reviews::review_parsing::{AccessQuestion, AccessTarget};
 use authz::{TraceEvent, Value};
 
 use super::terminal_style::VerdictMark;
 use super::trace_event_fields::{
-    event_bool_field, event_integer_field, event_list_field, event_text_field,
+    trace_event_bool_field, trace_event_integer_field, trace_event_list_field,
+    trace_event_text_field,
 };
 use super::webhook_trace_events;
 
@@ -43,13 +44,13 @@ pub(super) fn describe_authorizer<'n, 't>(
     node: &'n TraceNode<'t>,
     undecided_authorizer: Option<&str>,
 ) -> Option<(ExplanationLine, Vec<&'n TraceNode<'t>>)> {
-    let name = event_text_field(node.trace_event, "name")
+    let name = trace_event_text_field(node.trace_event, "name")
         .filter(|_| node.trace_event.kind == "authorizer")?;
     let (verdicts, others): (Vec<_>, Vec<_>) =
         node.child_nodes.iter().partition(|child| child.trace_event.kind == "verdict");
     let verdict = verdicts.first().map(|child| child.trace_event);
     let verdict_text = |what: &str| {
-        verdict.and_then(|verdict| event_text_field(verdict, what)).unwrap_or_default()
+        verdict.and_then(|verdict| trace_event_text_field(verdict, what)).unwrap_or_default()
     };
     let (mark, words) = match (verdict_text("decision"), name == SUPERUSER.0) {
         ("allow", true) => (VerdictMark::Allow, "in group system:masters"),
@@ -77,45 +78,50 @@ pub(super) fn describe_authorizer<'n, 't>(
 }
 
 /// Describes any other event.
-pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) -> ExplanationLine {
+pub(super) fn describe_trace_event(
+    event: &TraceEvent,
+    question: &AccessQuestion<'_>,
+) -> ExplanationLine {
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
-        "nearMiss" => describe_near_miss_event(event, question),
-        "rule" if event_integer_field(event, "line").is_some() => {
+        "nearMiss" => describe_near_miss_rule(event, question),
+        "rule" if trace_event_integer_field(event, "line").is_some() => {
             Some(describe_abac_policy_line(event))
         }
-        "rule" => Some(describe_node_rule(event)),
-        "node" => Some(describe_node_event(event)),
+        "rule" => Some(describe_node_authorizer_rule(event)),
+        "node" => Some(describe_node_authorizer_event(event)),
         "path" => Some(ExplanationLine::new(
             VerdictMark::Allow,
-            event_list_field(event, "vertices").join(" → "),
+            trace_event_list_field(event, "vertices").join(" → "),
         )),
         "noPath" => Some(describe_missing_graph_path(event)),
-        "selector" => event_text_field(event, "spec.nodeName").map(|node| {
+        "selector" => trace_event_text_field(event, "spec.nodeName").map(|node| {
             ExplanationLine::new(
                 VerdictMark::Allow,
                 format!("selects what is bound to node {node}"),
             )
         }),
-        "condition" => describe_condition(event),
-        "value" => describe_condition_part(event),
+        "condition" => describe_match_condition(event),
+        "value" => describe_match_condition_part(event),
         "webhook" => webhook_trace_events::describe_webhook_call(event)
             .map(|text| ExplanationLine::new(VerdictMark::None, text)),
         "assumed" => webhook_trace_events::describe_assumed_answer(event)
             .map(|text| ExplanationLine::new(VerdictMark::None, text)),
-        "failurePolicy" => event_text_field(event, "is").map(|policy| {
+        "failurePolicy" => trace_event_text_field(event, "is").map(|policy| {
             let text = format!("its match conditions fail, and its failurePolicy is {policy}");
             ExplanationLine::new(VerdictMark::None, text)
         }),
         _ => None,
     };
-    known.unwrap_or_else(|| ExplanationLine::new(VerdictMark::None, describe_unknown_event(event)))
+    known.unwrap_or_else(|| {
+        ExplanationLine::new(VerdictMark::None, describe_unknown_trace_event(event))
+    })
 }
 
 /// Describes an event of an unknown kind: its kind and all its fields.
-fn describe_unknown_event(event: &TraceEvent) -> String {
+fn describe_unknown_trace_event(event: &TraceEvent) -> String {
     let mut shown = event.kind.to_string();
-    for (name, value) in &event.named_values {
+    for (name, value) in &event.trace_event_values {
         let value = match value {
             Value::Bool(truth) => truth.to_string(),
             Value::Integer(number) => number.to_string(),
@@ -129,15 +135,15 @@ fn describe_unknown_event(event: &TraceEvent) -> String {
 
 /// Describes a binding, such as `RoleBinding prod/readers of ClusterRole view to Group "dev"`.
 fn describe_binding(event: &TraceEvent) -> String {
-    let name = event_text_field(event, "name").unwrap_or_default();
-    let mut shown = match event_text_field(event, "namespace") {
+    let name = trace_event_text_field(event, "name").unwrap_or_default();
+    let mut shown = match trace_event_text_field(event, "namespace") {
         Some(namespace) => format!("RoleBinding {namespace}/{name}"),
         None => format!("ClusterRoleBinding {name}"),
     };
-    if let Some(role) = event_text_field(event, "role") {
+    if let Some(role) = trace_event_text_field(event, "role") {
         shown.push_str(&format!(" of {role}"));
     }
-    if let Some(subject) = event_text_field(event, "subject") {
+    if let Some(subject) = trace_event_text_field(event, "subject") {
         shown.push_str(&format!(" to {subject}"));
     }
     shown
@@ -145,8 +151,12 @@ fn describe_binding(event: &TraceEvent) -> String {
 
 fn describe_binding_event(event: &TraceEvent) -> ExplanationLine {
     let binding = describe_binding(event);
-    let allows = event_bool_field(event, "allows").unwrap_or_default();
-    let shown = match (allows, event_text_field(event, "error"), event_text_field(event, "rule")) {
+    let allows = trace_event_bool_field(event, "allows").unwrap_or_default();
+    let shown = match (
+        allows,
+        trace_event_text_field(event, "error"),
+        trace_event_text_field(event, "rule"),
+    ) {
         (true, _, Some(rule)) => format!("{binding}: {}{rule}", rule_number_prefix(event)),
         (true, _, None) => format!("{binding}: a rule allows it"),
         (false, Some(error), _) => format!("{binding}: {error}"),
@@ -157,26 +167,26 @@ fn describe_binding_event(event: &TraceEvent) -> ExplanationLine {
 
 /// Returns the number of a rule, counted from 1, as the start of a line.
 fn rule_number_prefix(event: &TraceEvent) -> String {
-    match event_integer_field(event, "ruleIndex") {
+    match trace_event_integer_field(event, "ruleIndex") {
         Some(idx) => format!("rule {}: ", idx.saturating_add(1)),
         None => String::new(),
     }
 }
 
-fn describe_near_miss_event(
+fn describe_near_miss_rule(
     event: &TraceEvent,
     question: &AccessQuestion<'_>,
 ) -> Option<ExplanationLine> {
-    let shown = match event_text_field(event, "lacks")? {
+    let shown = match trace_event_text_field(event, "lacks")? {
         "subject" => {
             let (what, own) = ["user", "group"]
                 .into_iter()
-                .find_map(|what| Some((what, event_text_field(event, what)?)))?;
-            let allowed = event_text_field(event, "allowed")?;
+                .find_map(|what| Some((what, trace_event_text_field(event, what)?)))?;
+            let allowed = trace_event_text_field(event, "allowed")?;
             format!("near miss: {what} \"{allowed}\" is allowed, and \"{own}\" is not")
         }
         "namespace" => {
-            let namespace = event_text_field(event, "namespace").unwrap_or_default();
+            let namespace = trace_event_text_field(event, "namespace").unwrap_or_default();
             let asked = match &question.target {
                 AccessTarget::Resource(resource) if !resource.namespace.is_empty() => {
                     format!("and not in namespace \"{}\"", resource.namespace)
@@ -197,7 +207,7 @@ fn describe_near_miss_event(
                 "nonResourceURLs" => "the path",
                 other => other,
             };
-            let has = join_first_entries(event_list_field(event, "has"));
+            let has = join_first_entries(trace_event_list_field(event, "has"));
             let rule = rule_number_prefix(event);
             let binding = describe_binding(event);
             format!("near miss: {binding}: {rule}lacks only {part}, has {has}")
@@ -217,23 +227,24 @@ fn join_first_entries(texts: &[String]) -> String {
 }
 
 /// Describes the value of a part of a match condition.
-fn describe_condition_part(event: &TraceEvent) -> Option<ExplanationLine> {
-    if let Some(n) = event_integer_field(event, "leftOut") {
+fn describe_match_condition_part(event: &TraceEvent) -> Option<ExplanationLine> {
+    if let Some(n) = trace_event_integer_field(event, "leftOut") {
         return Some(ExplanationLine::new(VerdictMark::None, format!("{n} more parts")));
     }
-    let part = event_text_field(event, "text")?;
-    let shown = match (event_text_field(event, "value"), event_text_field(event, "error")) {
-        (Some(value), _) => format!("{part} is {value}"),
-        (None, Some(error)) => format!("{part} fails: {error}"),
-        (None, None) => format!("{part} is not evaluated"),
-    };
+    let part = trace_event_text_field(event, "text")?;
+    let shown =
+        match (trace_event_text_field(event, "value"), trace_event_text_field(event, "error")) {
+            (Some(value), _) => format!("{part} is {value}"),
+            (None, Some(error)) => format!("{part} fails: {error}"),
+            (None, None) => format!("{part} is not evaluated"),
+        };
     Some(ExplanationLine::new(VerdictMark::None, shown))
 }
 
 /// Describes a match condition. The lines below it show the values of its parts.
-fn describe_condition(event: &TraceEvent) -> Option<ExplanationLine> {
-    let expression = event_text_field(event, "expression")?;
-    Some(match (event_bool_field(event, "outcome"), event_text_field(event, "error")) {
+fn describe_match_condition(event: &TraceEvent) -> Option<ExplanationLine> {
+    let expression = trace_event_text_field(event, "expression")?;
+    Some(match (trace_event_bool_field(event, "outcome"), trace_event_text_field(event, "error")) {
         (Some(holds), _) => {
             ExplanationLine::new(VerdictMark::None, format!("{expression} is {holds}"))
         }
@@ -243,18 +254,18 @@ fn describe_condition(event: &TraceEvent) -> Option<ExplanationLine> {
 }
 
 fn describe_abac_policy_line(event: &TraceEvent) -> ExplanationLine {
-    let line = event_integer_field(event, "line").unwrap_or_default();
+    let line = trace_event_integer_field(event, "line").unwrap_or_default();
     let mut parts = Vec::new();
     for name in ["user", "group", "namespace", "resource", "apiGroup", "nonResourcePath"] {
-        if let Some(part) = event_text_field(event, name) {
+        if let Some(part) = trace_event_text_field(event, name) {
             parts.push(format!("{name} {part}"));
         }
     }
-    if event_bool_field(event, "readonly") == Some(true) {
+    if trace_event_bool_field(event, "readonly") == Some(true) {
         parts.push("readonly".to_owned());
     }
     let policy = format!("line {line} ({})", parts.join(", "));
-    match (event_bool_field(event, "matches"), event_text_field(event, "lacks")) {
+    match (trace_event_bool_field(event, "matches"), trace_event_text_field(event, "lacks")) {
         (Some(true), _) => ExplanationLine::new(VerdictMark::Allow, policy),
         (_, Some(lacks)) => ExplanationLine::new(
             VerdictMark::NearMiss,
@@ -264,14 +275,14 @@ fn describe_abac_policy_line(event: &TraceEvent) -> ExplanationLine {
     }
 }
 
-fn describe_node_rule(event: &TraceEvent) -> ExplanationLine {
-    let verbs = event_list_field(event, "verbs").join(",");
-    let what = match event_list_field(event, "resources") {
-        [] => event_list_field(event, "nonResourceURLs").join(","),
+fn describe_node_authorizer_rule(event: &TraceEvent) -> ExplanationLine {
+    let verbs = trace_event_list_field(event, "verbs").join(",");
+    let what = match trace_event_list_field(event, "resources") {
+        [] => trace_event_list_field(event, "nonResourceURLs").join(","),
         resources => resources.join(","),
     };
     let rule = format!("rule of all nodes: {verbs} {what}");
-    match (event_bool_field(event, "matches"), event_text_field(event, "missing")) {
+    match (trace_event_bool_field(event, "matches"), trace_event_text_field(event, "missing")) {
         (Some(true), _) => ExplanationLine::new(VerdictMark::Allow, rule),
         (_, Some(missing)) => ExplanationLine::new(
             VerdictMark::NearMiss,
@@ -281,30 +292,32 @@ fn describe_node_rule(event: &TraceEvent) -> ExplanationLine {
     }
 }
 
-fn describe_node_event(event: &TraceEvent) -> ExplanationLine {
-    let shown = match (event_text_field(event, "name"), event_text_field(event, "missing")) {
-        (Some(name), _) => format!("is node {name}"),
-        (None, Some(missing)) => {
-            let shown = format!("near miss: not a node, because the {missing} is missing");
-            return ExplanationLine::new(VerdictMark::NearMiss, shown);
-        }
-        (None, None) => "not a node".to_owned(),
-    };
+fn describe_node_authorizer_event(event: &TraceEvent) -> ExplanationLine {
+    let shown =
+        match (trace_event_text_field(event, "name"), trace_event_text_field(event, "missing")) {
+            (Some(name), _) => format!("is node {name}"),
+            (None, Some(missing)) => {
+                let shown = format!("near miss: not a node, because the {missing} is missing");
+                return ExplanationLine::new(VerdictMark::NearMiss, shown);
+            }
+            (None, None) => "not a node".to_owned(),
+        };
     ExplanationLine::new(VerdictMark::None, shown)
 }
 
 fn describe_missing_graph_path(event: &TraceEvent) -> ExplanationLine {
-    let object = event_text_field(event, "object").unwrap_or_default();
-    let mut shown = if event_bool_field(event, "isObjectKnown") == Some(true) {
+    let object = trace_event_text_field(event, "object").unwrap_or_default();
+    let mut shown = if trace_event_bool_field(event, "isObjectKnown") == Some(true) {
         format!("nothing leads from {object} to this node")
     } else {
         format!("no object refers to {object}")
     };
-    if event_bool_field(event, "isNodeKnown") == Some(false) {
+    if trace_event_bool_field(event, "isNodeKnown") == Some(false) {
         shown.push_str("; nothing is known of this node");
     }
-    let nodes = event_list_field(event, "nodes");
-    let Some(n_nodes) = event_integer_field(event, "nNodes").filter(|_| !nodes.is_empty()) else {
+    let nodes = trace_event_list_field(event, "nodes");
+    let Some(n_nodes) = trace_event_integer_field(event, "nNodes").filter(|_| !nodes.is_empty())
+    else {
         return ExplanationLine::new(VerdictMark::NoOpinion, shown);
     };
     let n_more = usize::try_from(n_nodes).unwrap_or_default().saturating_sub(nodes.len());

@@ -1,6 +1,6 @@
 //! The answer to an access question: its JSON form and its exit code.
 
-use access_reviews::review::AccessQuestion;
+use access_reviews::review_parsing::AccessQuestion;
 use authz::Verdict;
 use authz_chain::ChainDecision;
 use serde_json::{Map, Value};
@@ -116,7 +116,7 @@ mod tests {
 
     fn question() -> AccessQuestion<'static> {
         let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
-        access_reviews::review::read_review_line("", 1, line).unwrap()
+        access_reviews::review_parsing::read_review_line("", 1, line).unwrap()
     }
 
     #[track_caller]

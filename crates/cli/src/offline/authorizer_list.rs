@@ -22,7 +22,7 @@ use crate::program::plugin_authorizers;
 pub(super) struct AuthorizerList {
     pub(super) authorizer_configurations: Vec<AuthorizerConfiguration>,
     /// The policies of the ABAC authorizer; empty if the list has none.
-    pub(super) abac_policies: abac::LoadedPolicies,
+    pub(super) abac_policies: abac::LoadedAbacPolicies,
 }
 
 /// Whether the connection files of webhooks must exist.
@@ -47,9 +47,11 @@ impl AuthorizerList {
     ) -> Result<Self, LoadFailure> {
         let configuration = match plan {
             AuthorizationPlan::File(file) => {
-                load_configuration_file(&file.path, files).map_err(LoadFailure::from_problem)
+                load_authorization_config_file(&file.path, files).map_err(LoadFailure::from_problem)
             }
-            AuthorizationPlan::Modes(modes) => configuration_from_modes(modes, files, directory),
+            AuthorizationPlan::Modes(modes) => {
+                configuration_from_authorization_modes(modes, files, directory)
+            }
         };
         let (authorizers, mut problems) = match configuration {
             Ok(configuration) => (configuration.authorizers().to_vec(), Vec::new()),
@@ -65,7 +67,7 @@ impl AuthorizerList {
             Ok(policies) => policies.unwrap_or_default(),
             Err(problem) => {
                 problems.push(problem);
-                abac::LoadedPolicies::default()
+                abac::LoadedAbacPolicies::default()
             }
         };
         match problems.is_empty() {
@@ -75,7 +77,7 @@ impl AuthorizerList {
     }
 }
 
-fn load_configuration_file(
+fn load_authorization_config_file(
     path: &Path,
     files: ConnectionFileRequirement,
 ) -> Result<Configuration, FileProblem> {
@@ -93,7 +95,7 @@ fn load_configuration_file(
         plugin_authorizer_types: &plugin_authorizer_types,
         ..LoadOptions::default()
     };
-    let loaded = authorization_config::load_configuration(&source, &options);
+    let loaded = authorization_config::load_authorization_configuration(&source, &options);
     loaded.configuration.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
@@ -108,7 +110,7 @@ fn load_configuration_file(
 }
 
 /// Converts the mode flags to a configuration.
-fn configuration_from_modes(
+fn configuration_from_authorization_modes(
     modes: &AuthorizationModes,
     files: ConnectionFileRequirement,
     directory: &Path,
@@ -128,8 +130,8 @@ fn configuration_from_modes(
 
 fn load_abac_policies(
     path: Option<&PathBuf>,
-    options: &abac::PolicyLoadOptions,
-) -> Result<abac::LoadedPolicies, FileProblem> {
+    options: &abac::AbacPolicyLoadOptions,
+) -> Result<abac::LoadedAbacPolicies, FileProblem> {
     let Some(path) = path else {
         let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
         return Err(FileProblem::Unreadable(message));
@@ -138,6 +140,6 @@ fn load_abac_policies(
         .map_err(|error| FileProblem::Unreadable(ReadError::new(path, &error).to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, file_bytes: &bytes };
-    let loaded = abac::load_policies(&source, options);
+    let loaded = abac::load_abac_policies(&source, options);
     loaded.map_err(|error| FileProblem::from_errors(&source, vec![*error.diagnostic]))
 }

@@ -32,9 +32,9 @@ pub(super) fn build_callable_webhooks(
         webhook_limits: WebhookLimits::default(),
         connection_limits: Limits::default(),
         service_resolver: Some(Arc::new(NoServiceResolver)),
-        observers: Arc::new(NoObservers),
-        plugins: PluginAuthorizers::default(),
-        abac_options: manifests::abac::PolicyLoadOptions::default(),
+        observer_factory: Arc::new(NoObservers),
+        plugin_authorizers: PluginAuthorizers::default(),
+        abac_options: manifests::abac::AbacPolicyLoadOptions::default(),
         base_directory: directory.to_owned(),
     };
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
@@ -46,7 +46,7 @@ pub(super) fn build_callable_webhooks(
         AuthorizationPlan::Modes(modes) => {
             builder.build_first_generation(&AuthorizationPlan::Modes(AuthorizationModes {
                 modes: vec![AuthorizerType::Webhook],
-                policy_file: None,
+                abac_policy_file: None,
                 ..modes.clone()
             }))?
         }
@@ -61,8 +61,11 @@ fn build_webhooks_from_config_file(
     called: Vec<AuthorizerConfiguration>,
 ) -> Result<Generation, LoadFailure> {
     let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
-    let origin =
-        ConfigOrigin { source: ConfigSource::File(path.to_owned()), hash: None, policy_file: None };
+    let origin = ConfigOrigin {
+        source: ConfigSource::File(path.to_owned()),
+        hash: None,
+        abac_policy_file: None,
+    };
     Ok(builder.build_next_generation(&configuration, origin, None)?)
 }
 

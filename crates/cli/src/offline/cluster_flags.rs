@@ -62,7 +62,7 @@ pub(crate) struct ProcessEnvironment<'e> {
 
 impl ProcessEnvironment<'_> {
     /// The environment of this process.
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn of_current_process() -> Self {
         Self { read_variable: &read_process_variable, is_kubectl_plugin: is_kubectl_plugin() }
     }
 }
@@ -103,7 +103,7 @@ impl ClusterFlags {
         environment: &ProcessEnvironment<'_>,
     ) -> Result<Option<ClusterConnection>, LoadFailure> {
         let is_requested = self.verify || self.connection.is_cluster_requested();
-        self.connection.find_connection_if(is_requested, has_files, environment)
+        self.connection.find_explicit_or_default_connection(is_requested, has_files, environment)
     }
 }
 
@@ -127,10 +127,14 @@ impl ClusterConnectionFlags {
         has_files: bool,
         environment: &ProcessEnvironment<'_>,
     ) -> Result<Option<ClusterConnection>, LoadFailure> {
-        self.find_connection_if(self.is_cluster_requested(), has_files, environment)
+        self.find_explicit_or_default_connection(
+            self.is_cluster_requested(),
+            has_files,
+            environment,
+        )
     }
 
-    fn find_connection_if(
+    fn find_explicit_or_default_connection(
         &self,
         is_requested: bool,
         has_files: bool,

@@ -4,13 +4,13 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use api_resources::{DiscoveredNames, ResourceNameTable};
+use api_resources::{DiscoveredResourceNames, ResourceNameTable};
 use cluster_client::{
-    ClusterClient, ClusterError, DiscoveredResource, Discovery, ListRevision, ListedObjects,
+    ClusterClient, ClusterError, DiscoveredResource, Discovery, ListObjectsOutcome, ListRevision,
     ObjectConversionFn, ObjectList, list_objects,
 };
 use kubeconfig::ClusterConnection;
-use manifests::{AuthorizerObject, parse_node_object, rbac};
+use manifests::{AuthorizerObject, parse_node_authorizer_object, rbac};
 use serde_json::Value;
 
 use super::load_failure::LoadFailure;
@@ -65,7 +65,7 @@ pub(crate) enum NodeObjectsNeed {
 
 impl NodeObjectsNeed {
     /// A question of a user needs pods and volumes only if the user is a node.
-    pub(crate) fn needed_for_user(name: Option<&str>) -> Self {
+    pub(crate) fn node_objects_needed_for_user(name: Option<&str>) -> Self {
         match name.is_some_and(|name| name.starts_with("system:node:")) {
             true => Self::Read,
             false => Self::Skip,
@@ -73,7 +73,7 @@ impl NodeObjectsNeed {
     }
 
     /// A question about a resource needs pods and volumes only if nodes read the resource for their pods.
-    pub(crate) fn needed_for_resource(plural_or_kind: &str) -> Self {
+    pub(crate) fn node_objects_needed_for_resource(plural_or_kind: &str) -> Self {
         let lower = plural_or_kind.to_ascii_lowercase();
         // Singular and short names are not resolved yet, so a common beginning counts.
         let is_graph =
@@ -125,7 +125,7 @@ impl<T: Send> ClusterState<T> {
             own => own.to_owned(),
         };
         let mut remarks: Vec<String> = connection
-            .service_connection
+            .server_connection
             .warnings
             .iter()
             .map(|own| format!("warning: {}", own.message))
@@ -178,7 +178,7 @@ fn resource_names(discovery: Discovery) -> ResourceNameTable {
             subresources,
             ..
         } = resource;
-        names.add_discovered_resource(DiscoveredNames {
+        names.add_discovered_resource(DiscoveredResourceNames {
             group,
             plural,
             singular,
@@ -191,7 +191,7 @@ fn resource_names(discovery: Discovery) -> ResourceNameTable {
     for group in &discovery.unavailable_groups {
         names.add_external_group(group);
     }
-    names.add_policy_only_resources();
+    names.add_unserved_resources_of_policies();
     names
 }
 
@@ -240,10 +240,10 @@ impl<T: Send> ClusterObjectReader<'_, T> {
         }
         let mut objects = Vec::new();
         for (path, group, plural, is_namespaced) in self.lists_to_read(node_objects) {
-            match self.list_path(&path, &ListRevision::Newest).await? {
+            match self.list_objects_at_path(&path, &ListRevision::Newest).await? {
                 ListResult::Objects(list) => objects.extend(list.items),
                 _ => objects.extend(
-                    self.list_permitted_namespaces(
+                    self.list_objects_in_permitted_namespace(
                         &group,
                         &plural,
                         is_namespaced,
@@ -253,7 +253,7 @@ impl<T: Send> ClusterObjectReader<'_, T> {
                 ),
             }
         }
-        self.note_revisions();
+        self.add_several_revisions_remark();
         Ok(objects)
     }
 
@@ -266,10 +266,10 @@ impl<T: Send> ClusterObjectReader<'_, T> {
         let mut revision = ListRevision::Newest;
         let mut has_several_revisions = false;
         for (path, group, plural, is_namespaced) in self.lists_to_read(node_objects) {
-            let list = match self.list_path(&path, &revision).await? {
+            let list = match self.list_objects_at_path(&path, &revision).await? {
                 ListResult::NoExactRevision => {
                     has_several_revisions = true;
-                    self.list_path(&path, &ListRevision::Newest).await?
+                    self.list_objects_at_path(&path, &ListRevision::Newest).await?
                 }
                 list => list,
             };
@@ -283,19 +283,24 @@ impl<T: Send> ClusterObjectReader<'_, T> {
                 ListResult::RevisionGone => return Ok(None),
                 ListResult::Forbidden | ListResult::NoExactRevision => {
                     objects.extend(
-                        self.list_permitted_namespaces(&group, &plural, is_namespaced, &revision)
-                            .await?,
+                        self.list_objects_in_permitted_namespace(
+                            &group,
+                            &plural,
+                            is_namespaced,
+                            &revision,
+                        )
+                        .await?,
                     );
                 }
             }
         }
         if has_several_revisions {
-            self.note_revisions();
+            self.add_several_revisions_remark();
         }
         Ok(Some(objects))
     }
 
-    fn note_revisions(&mut self) {
+    fn add_several_revisions_remark(&mut self) {
         let note = "note: the cluster cannot be read at one revision, so objects that changed meanwhile may be missing";
         self.cluster_remarks.push(note.to_owned());
     }
@@ -325,7 +330,7 @@ impl<T: Send> ClusterObjectReader<'_, T> {
         lists
     }
 
-    async fn list_path(
+    async fn list_objects_at_path(
         &mut self,
         path: &str,
         revision: &ListRevision,
@@ -357,8 +362,8 @@ impl<T: Send> ClusterObjectReader<'_, T> {
             self.cluster_remarks.push(format!("warning: {path}: {n_undecodable} {warning}"));
         }
         match listed {
-            Ok(ListedObjects::Complete(list)) => Ok(ListResult::Objects(list)),
-            Ok(ListedObjects::RevisionGone) => Ok(ListResult::RevisionGone),
+            Ok(ListObjectsOutcome::Complete(list)) => Ok(ListResult::Objects(list)),
+            Ok(ListObjectsOutcome::RevisionGone) => Ok(ListResult::RevisionGone),
             Err(ClusterError::Forbidden { .. }) => Ok(ListResult::Forbidden),
             // Servers before 1.19 do not know the match, and some do not allow it with a limit.
             Err(ClusterError::Status { status: 400 | 422, .. })
@@ -372,7 +377,7 @@ impl<T: Send> ClusterObjectReader<'_, T> {
 
     /// Reads the objects of a resource in the namespace of the question, if the user may list them, and
     /// adds a remark about the others.
-    async fn list_permitted_namespaces(
+    async fn list_objects_in_permitted_namespace(
         &mut self,
         group: &str,
         plural: &str,
@@ -383,7 +388,7 @@ impl<T: Send> ClusterObjectReader<'_, T> {
             format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"list\"]}}");
         if is_namespaced {
             let path = format!("/apis/{group}/v1/namespaces/{}/{plural}", self.namespace);
-            if let ListResult::Objects(list) = self.list_path(&path, revision).await? {
+            if let ListResult::Objects(list) = self.list_objects_at_path(&path, revision).await? {
                 // A question may be about another namespace, so a refusal is not certain.
                 self.is_policy_partial = true;
                 self.cluster_remarks.push(format!(
@@ -404,9 +409,9 @@ impl<T: Send> ClusterObjectReader<'_, T> {
 
 /// Decodes an object that an authorizer uses. The cluster has validated it.
 pub(crate) fn decode_authorizer_object(object: &Value) -> Option<AuthorizerObject> {
-    match rbac::decode_object(object) {
+    match rbac::decode_unvalidated_rbac_object(object) {
         Ok(decoded) => decoded.into_object_unvalidated().ok().map(AuthorizerObject::Rbac),
-        Err(_) => parse_node_object(object).map(AuthorizerObject::Node),
+        Err(_) => parse_node_authorizer_object(object).map(AuthorizerObject::Node),
     }
 }
 
@@ -424,9 +429,15 @@ mod tests {
             ("deployments", NodeObjectsNeed::Skip),
             ("leases", NodeObjectsNeed::Skip),
         ] {
-            assert_eq!(NodeObjectsNeed::needed_for_resource(name), want, "{name}");
+            assert_eq!(NodeObjectsNeed::node_objects_needed_for_resource(name), want, "{name}");
         }
-        assert_eq!(NodeObjectsNeed::needed_for_user(Some("system:node:a")), NodeObjectsNeed::Read);
-        assert_eq!(NodeObjectsNeed::needed_for_user(Some("ana")), NodeObjectsNeed::Skip);
+        assert_eq!(
+            NodeObjectsNeed::node_objects_needed_for_user(Some("system:node:a")),
+            NodeObjectsNeed::Read
+        );
+        assert_eq!(
+            NodeObjectsNeed::node_objects_needed_for_user(Some("ana")),
+            NodeObjectsNeed::Skip
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The groups that a server adds to a user because of its name.
 
-use access_reviews::review::AccessQuestion;
-use authz::{Attributes, Recorder, User, Verdict};
+use access_reviews::review_parsing::AccessQuestion;
+use authz::{Attributes, TraceRecorder, User, Verdict};
 
 use super::offline_authorizer::OfflineAuthorizer;
 use super::offline_flags::SubjectFlags;
@@ -28,7 +28,7 @@ pub(super) fn user_with_implicit_groups(name: String, flags: &SubjectFlags) -> U
 }
 
 /// Returns a user that a list of subjects names. A server identifies a node by its group as well as by its name.
-pub(crate) fn listed_user(name: &str) -> User {
+pub(crate) fn user_for_listed_name(name: &str) -> User {
     let is_node = name.starts_with(NODE_PREFIX);
     let groups = is_node.then(|| NODES.to_owned()).into_iter().collect();
     User { name: name.to_owned(), groups, ..User::default() }
@@ -36,7 +36,7 @@ pub(crate) fn listed_user(name: &str) -> User {
 
 /// Returns a member of a group that a list of subjects names. The group of nodes stands for all nodes, which have names of
 /// their own; members of other groups need none.
-pub(crate) fn listed_group_member(group: &str) -> User {
+pub(crate) fn user_for_listed_group(group: &str) -> User {
     let name = if group == NODES { format!("{NODE_PREFIX}any") } else { String::new() };
     User { name, groups: vec![group.to_owned()], ..User::default() }
 }
@@ -51,7 +51,7 @@ pub(crate) fn missing_group_hint(
 ) -> Option<String> {
     let user = add_authenticated_group(&question.user).filter(|_| !authorizer.calls_webhooks())?;
     let attributes = Attributes { user: Some(&user), ..question.attributes() };
-    let outcome = authorizer.authorize(&attributes, Recorder::disabled_recorder());
+    let outcome = authorizer.authorize(&attributes, TraceRecorder::disabled_recorder());
     (outcome.decision.verdict == Verdict::Allow).then(|| {
         format!(
             "the request is allowed with the group {AUTHENTICATED}, which the question lacks and \
@@ -123,18 +123,18 @@ mod tests {
 
     #[test]
     fn listed_nodes_are_nodes() {
-        let node = listed_user("system:node:a");
+        let node = user_for_listed_name("system:node:a");
         assert_eq!(
             (node.name.as_str(), &node.groups[..]),
             ("system:node:a", &[NODES.to_owned()][..])
         );
-        assert!(listed_user("ana").groups.is_empty());
-        let member = listed_group_member(NODES);
+        assert!(user_for_listed_name("ana").groups.is_empty());
+        let member = user_for_listed_group(NODES);
         assert_eq!(
             (member.name.as_str(), &member.groups[..]),
             ("system:node:any", &[NODES.to_owned()][..])
         );
-        assert_eq!(listed_group_member("dev").name, "");
+        assert_eq!(user_for_listed_group("dev").name, "");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use authz_reload::{BuildCause, BuildError, StartError};
+use authz_reload::{BuildError, BuildErrorCause, StartError};
 use document::{Diagnostic, Source};
 use kubeconfig::LoadError;
 
@@ -60,13 +60,13 @@ impl From<LoadError> for LoadFailure {
 impl From<BuildError> for LoadFailure {
     fn from(error: BuildError) -> Self {
         match &error.cause {
-            BuildCause::Flags(fault) => Self::Usage(vec![fault.to_string()]),
-            BuildCause::Connection { .. }
-            | BuildCause::Client { .. }
-            | BuildCause::InClusterConfig { .. }
-            | BuildCause::UnknownPlugin(_)
-            | BuildCause::PolicyRead(_)
-            | BuildCause::Policy(_) => {
+            BuildErrorCause::Flags(fault) => Self::Usage(vec![fault.to_string()]),
+            BuildErrorCause::Connection { .. }
+            | BuildErrorCause::Client { .. }
+            | BuildErrorCause::InClusterConfig { .. }
+            | BuildErrorCause::UnknownPlugin(_)
+            | BuildErrorCause::PolicyRead(_)
+            | BuildErrorCause::Policy(_) => {
                 Self::from_diagnostics(error.diagnostics(), &error.to_string())
             }
         }

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use api_resources::ResourceNameTable;
-use authz::{Attributes, Recorder};
+use authz::{Attributes, TraceRecorder};
 use authz_chain::{
     AuthorizerConfiguration, Chain, ChainDecision, ChainMember, PluginConfiguration,
     WebhookConfiguration,
 };
 use authz_rbac::{ReconcileExtrasPolicy, Snapshot};
-use authz_reload::{AuthorizationPlan, BuildCause};
+use authz_reload::{AuthorizationPlan, BuildErrorCause};
 use authz_webhook::{ReviewVersion, encode_review};
 use cluster_client::{ClusterClient, post_subject_access_review};
 use manifests::abac;
@@ -27,7 +27,7 @@ use super::cluster_state::{ClusterState, NodeObjectsNeed, decode_authorizer_obje
 use super::implicit_groups::SERVICE_ACCOUNT_PREFIX;
 use super::load_failure::LoadFailure;
 use super::offline_flags::PolicyFlags;
-use super::policy_objects::{PolicyObjects, PolicyOrigin, apply_objects_to_cluster};
+use super::policy_objects::{PolicyObjects, PolicyOrigin, merge_into_cluster_objects};
 use super::read_manifests::{LoadedManifests, ObjectSelection, read_manifests};
 use super::request_text::describe_request;
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
@@ -46,12 +46,12 @@ pub(crate) struct OfflineAuthorizer {
     /// Notes and warnings about the files, for standard error.
     input_remarks: Vec<String>,
     /// The cluster that was read; `None` for files alone.
-    policy_cluster: Option<PolicyCluster>,
+    policy_source_cluster: Option<PolicySourceCluster>,
 }
 
 /// The cluster that the objects of the policy were read from.
 #[derive(Debug)]
-struct PolicyCluster {
+struct PolicySourceCluster {
     cluster_client: Arc<ClusterClient>,
     /// The namespace of questions without a namespace; `None` for all namespaces.
     namespace: Option<String>,
@@ -90,8 +90,14 @@ impl OfflineAuthorizer {
         node_objects: NodeObjectsNeed,
     ) -> Result<Self, LoadFailure> {
         let selection = ObjectSelection::NONE;
-        let (policy, _) =
-            Self::load_with_objects(flags, webhooks, namespace, stdin, selection, node_objects)?;
+        let (policy, _) = Self::load_with_selected_objects(
+            flags,
+            webhooks,
+            namespace,
+            stdin,
+            selection,
+            node_objects,
+        )?;
         Ok(policy)
     }
 
@@ -99,7 +105,7 @@ impl OfflineAuthorizer {
     ///
     /// # Errors
     /// The same as [`load_from_flags`](Self::load_from_flags).
-    pub(crate) fn load_with_objects(
+    pub(crate) fn load_with_selected_objects(
         flags: &PolicyFlags,
         webhooks: WebhookCallMode,
         namespace: Option<&str>,
@@ -146,7 +152,7 @@ impl OfflineAuthorizer {
             mut input_remarks,
         } = objects;
         let has_files = !authorization_objects.is_empty() || !paths.is_empty();
-        let environment = ProcessEnvironment::of_process();
+        let environment = ProcessEnvironment::of_current_process();
         let has_policy = has_files || flags.authorization_flags.is_any_authorizer_flag_given();
         let connection = flags.cluster_flags.find_cluster_connection(has_policy, &environment)?;
         let state = connection.map(|connection| {
@@ -166,8 +172,8 @@ impl OfflineAuthorizer {
                 if !flags.authorization_flags.is_any_authorizer_flag_given() {
                     input_remarks.push(ASSUMED_AUTHORIZERS.to_owned());
                 }
-                decisive = apply_objects_to_cluster(state.objects, decisive);
-                let cluster = PolicyCluster {
+                decisive = merge_into_cluster_objects(state.objects, decisive);
+                let cluster = PolicySourceCluster {
                     cluster_client: state.cluster_client,
                     namespace: (!flags.cluster_flags.all_namespaces).then_some(state.namespace),
                     is_policy_partial: state.is_policy_partial,
@@ -188,19 +194,19 @@ impl OfflineAuthorizer {
             resource_names,
             subject_names,
             input_remarks,
-            policy_cluster: cluster,
+            policy_source_cluster: cluster,
         };
         Ok((loaded, kept_objects))
     }
 
     /// Returns the namespace for questions without a namespace: that of the kubeconfig context, or `None` for files.
     pub(crate) fn context_namespace(&self) -> Option<&str> {
-        self.policy_cluster.as_ref()?.namespace.as_deref()
+        self.policy_source_cluster.as_ref()?.namespace.as_deref()
     }
 
     /// Reports whether a part of the policy is missing, so that more may be allowed than the answer says.
     pub(crate) fn is_policy_partial(&self) -> bool {
-        self.policy_cluster.as_ref().is_some_and(|cluster| cluster.is_policy_partial)
+        self.policy_source_cluster.as_ref().is_some_and(|cluster| cluster.is_policy_partial)
     }
 
     /// Returns the exit of one answer: a refusal is not certain while a part of the policy is missing.
@@ -213,7 +219,7 @@ impl OfflineAuthorizer {
 
     /// Reports whether answers are compared with the decisions of the cluster.
     pub(crate) fn verifies_answers(&self) -> bool {
-        self.policy_cluster.as_ref().is_some_and(|cluster| cluster.verifies_answers)
+        self.policy_source_cluster.as_ref().is_some_and(|cluster| cluster.verifies_answers)
     }
 
     /// Compares an answer with the decision of the cluster, if --verify asks for it. Returns a line for standard error if
@@ -223,7 +229,8 @@ impl OfflineAuthorizer {
         attributes: &Attributes<'_>,
         is_allowed: bool,
     ) -> Option<String> {
-        let cluster = self.policy_cluster.as_ref().filter(|cluster| cluster.verifies_answers)?;
+        let cluster =
+            self.policy_source_cluster.as_ref().filter(|cluster| cluster.verifies_answers)?;
         let review = encode_review(attributes, ReviewVersion::V1);
         let asked = post_subject_access_review(&cluster.cluster_client, review);
         let request = describe_request(attributes);
@@ -274,7 +281,7 @@ impl OfflineAuthorizer {
     pub(crate) fn authorize(
         &self,
         attributes: &Attributes<'_>,
-        recorder: Recorder<'_>,
+        recorder: TraceRecorder<'_>,
     ) -> ChainDecision<'_> {
         self.tokio_runtime.block_on(self.authorizer_chain.authorize(attributes, recorder))
     }
@@ -295,7 +302,7 @@ impl OfflineAuthorizer {
             resource_names: ResourceNameTable::kubernetes_resource_names(),
             subject_names: SubjectNames::default(),
             input_remarks: Vec::new(),
-            policy_cluster: None,
+            policy_source_cluster: None,
         }
     }
 }
@@ -342,7 +349,7 @@ fn add_custom_resource_names(names: &mut ResourceNameTable, definitions: &[Unstr
                     names.add_external_group(group);
                 }
             }
-            _ => names.add_definition(&object.value),
+            _ => names.add_custom_resource_definition(&object.value),
         }
     }
 }
@@ -383,11 +390,11 @@ fn build_chain(
     let called = callable_webhooks::build_callable_webhooks(plan, called, directory)?;
     let built_in = build_built_in_authorizers(flags, abac_policies, policy)?;
     let to_member = |authorizer: &AuthorizerConfiguration| match authorizer {
-        AuthorizerConfiguration::Abac => Ok(built_in.abac_member.clone()),
+        AuthorizerConfiguration::Abac => Ok(built_in.abac_authorizer.clone()),
         AuthorizerConfiguration::AlwaysAllow => Ok(ChainMember::AlwaysAllow),
         AuthorizerConfiguration::AlwaysDeny => Ok(ChainMember::AlwaysDeny),
-        AuthorizerConfiguration::Node => Ok(built_in.node_member.clone()),
-        AuthorizerConfiguration::Rbac => Ok(built_in.rbac_member.clone()),
+        AuthorizerConfiguration::Node => Ok(built_in.node_authorizer.clone()),
+        AuthorizerConfiguration::Rbac => Ok(built_in.rbac_authorizer.clone()),
         AuthorizerConfiguration::Webhook(webhook) => Ok(match called.get(webhook.name.as_str()) {
             Some(webhook) => ChainMember::Webhook(Arc::clone(webhook)),
             None => build_webhook_stand_in(webhook, &flags.assumed_webhook_answers),
@@ -396,7 +403,9 @@ fn build_chain(
             plugin_authorizers()
                 .find_plugin(*plugin_type)
                 .map(|plugin| ChainMember::Plugin(name.clone(), plugin))
-                .ok_or_else(|| LoadFailure::from_message(BuildCause::UnknownPlugin(*plugin_type)))
+                .ok_or_else(|| {
+                    LoadFailure::from_message(BuildErrorCause::UnknownPlugin(*plugin_type))
+                })
         }
     };
     let members: Vec<ChainMember> = authorizers.iter().map(to_member).collect::<Result<_, _>>()?;
@@ -405,14 +414,14 @@ fn build_chain(
 
 /// The built-in authorizers with their policies.
 struct BuiltInAuthorizers {
-    abac_member: ChainMember,
-    node_member: ChainMember,
-    rbac_member: ChainMember,
+    abac_authorizer: ChainMember,
+    node_authorizer: ChainMember,
+    rbac_authorizer: ChainMember,
 }
 
 fn build_built_in_authorizers(
     flags: &PolicyFlags,
-    loaded: abac::LoadedPolicies,
+    loaded: abac::LoadedAbacPolicies,
     policy: PolicyObjects,
 ) -> Result<BuiltInAuthorizers, LoadFailure> {
     let defaults = rbac::bootstrap_policy().map_err(LoadFailure::from_message)?;
@@ -445,9 +454,9 @@ fn build_built_in_authorizers(
         PolicyOrigin::Cluster => {}
     }
     Ok(BuiltInAuthorizers {
-        abac_member: ChainMember::Abac(Arc::new(loaded.policy_snapshot)),
-        node_member: ChainMember::Node(Arc::new(node)),
-        rbac_member: ChainMember::Rbac(Arc::new(snapshot)),
+        abac_authorizer: ChainMember::Abac(Arc::new(loaded.abac_policy_snapshot)),
+        node_authorizer: ChainMember::Node(Arc::new(node)),
+        rbac_authorizer: ChainMember::Rbac(Arc::new(snapshot)),
     })
 }
 

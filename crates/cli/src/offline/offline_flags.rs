@@ -122,7 +122,7 @@ pub(crate) struct WebhookCallFlags {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct AnswerFlags {
     #[command(flatten)]
-    pub(crate) question_flags: QuestionFlags,
+    pub(crate) question_flags: AccessQuestionFlags,
 
     #[command(flatten)]
     pub(crate) policy_flags: PolicyFlags,
@@ -157,7 +157,7 @@ pub(crate) struct SubjectFlags {
 /// One question. Without a verb the command reads questions as JSON lines.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "One question")]
-pub(crate) struct QuestionFlags {
+pub(crate) struct AccessQuestionFlags {
     #[command(flatten)]
     pub(crate) subject_flags: SubjectFlags,
 

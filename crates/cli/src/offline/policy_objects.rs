@@ -22,7 +22,7 @@ pub(super) enum PolicyOrigin {
 }
 
 /// Applies objects to those of a cluster: one of the same kind, namespace and name replaces the stored one.
-pub(super) fn apply_objects_to_cluster(
+pub(super) fn merge_into_cluster_objects(
     stored: Vec<AuthorizerObject>,
     applied: Vec<AuthorizerObject>,
 ) -> Vec<AuthorizerObject> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use document::{Diagnostic, ReadError, Source, Warning};
 use manifests::{
-    DuplicateObjects, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject, ReadOptions,
-    UnstructuredObject,
+    DuplicateObjects, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject,
+    ManifestReadOptions, UnstructuredObject,
 };
 
 use super::load_failure::FileProblem;
@@ -99,7 +99,7 @@ pub(crate) fn read_manifests(
         let handling = (selection.kind_handler)(object.api_version(), object.kind_name());
         handling == KindHandling::KeepUnstructured
     };
-    let options = ReadOptions { kind_handler: &kind_handler, default_namespace: namespace };
+    let options = ManifestReadOptions { kind_handler: &kind_handler, default_namespace: namespace };
     for (name, bytes) in &sources {
         let read =
             manifests::read_manifests_with_options(&Source { name, file_bytes: bytes }, options);
@@ -127,7 +127,7 @@ pub(crate) fn read_manifests(
             errors.sort_by_key(|error| error.position);
         }
         problems.extend(invalid_file_problem(name, bytes, errors));
-        objects.authorization_objects.extend(read.objects);
+        objects.authorization_objects.extend(read.authorizer_objects);
         objects.selected_objects.extend(kept);
     }
     if problems.is_empty() {

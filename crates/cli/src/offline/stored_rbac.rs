@@ -14,7 +14,7 @@ pub(crate) struct StoredRbac {
     /// Notes and warnings, for standard error.
     pub(crate) remarks: Vec<String>,
     /// Whether some roles or bindings could not be read.
-    pub(crate) is_partial: bool,
+    pub(crate) is_rbac_partial: bool,
 }
 
 impl StoredRbac {
@@ -28,7 +28,7 @@ impl StoredRbac {
         namespace: Option<&str>,
     ) -> Result<Option<Self>, LoadFailure> {
         let Some(connection) =
-            flags.find_cluster_connection(has_files, &ProcessEnvironment::of_process())?
+            flags.find_cluster_connection(has_files, &ProcessEnvironment::of_current_process())?
         else {
             return Ok(None);
         };
@@ -37,6 +37,6 @@ impl StoredRbac {
         let state = ClusterState::read(connection, namespace, NodeObjectsNeed::Skip, &keep);
         let ClusterState { objects, cluster_remarks, is_policy_partial, .. } =
             runtime.block_on(state)?;
-        Ok(Some(Self { objects, remarks: cluster_remarks, is_partial: is_policy_partial }))
+        Ok(Some(Self { objects, remarks: cluster_remarks, is_rbac_partial: is_policy_partial }))
     }
 }

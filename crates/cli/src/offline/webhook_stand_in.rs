@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Namespace,
-    Recorder, Rules, Subjects, TraceEvent, User, Verdict,
+    Rules, Subjects, TraceEvent, TraceRecorder, User, Verdict,
 };
 use authz_webhook::{FailurePolicy, IncludedSelectors, MatchConditions, MatchResult, ReviewSpec};
 
 /// The replacement of a webhook in a chain.
 ///
 /// It evaluates the match conditions and has no opinion on requests that they exclude. Other requests
-/// get the assumed answer. Without one it denies with the error [`WebhookNotCalled`], so that no later
+/// get the assumed answer. Without one it denies with the error [`WebhookNotCalledError`], so that no later
 /// authorizer allows a request that the webhook may deny.
 #[derive(Debug)]
 pub(crate) struct WebhookStandIn {
@@ -26,7 +26,7 @@ pub(crate) struct WebhookStandIn {
 /// The decision depends on a webhook that was not called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("webhook {name:?} would decide, but the command does not call webhooks")]
-pub(super) struct WebhookNotCalled {
+pub(super) struct WebhookNotCalledError {
     name: String,
 }
 
@@ -63,10 +63,10 @@ impl FromStr for AssumedWebhookAnswer {
     }
 }
 
-/// Reports whether the cause of the failure is [`WebhookNotCalled`].
+/// Reports whether the cause of the failure is [`WebhookNotCalledError`].
 pub(crate) fn is_webhook_not_called(failure: Option<&EvaluationErrors>) -> bool {
     let causes = failure.map_or(&[][..], EvaluationErrors::errors);
-    causes.iter().any(|cause| cause.is::<WebhookNotCalled>())
+    causes.iter().any(|cause| cause.is::<WebhookNotCalledError>())
 }
 
 impl WebhookStandIn {
@@ -86,33 +86,40 @@ impl WebhookStandIn {
         }
     }
 
-    fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
+    fn decide_from_assumed_answer(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: &mut TraceRecorder<'_>,
+    ) -> Decision {
         let request = ReviewSpec::new(attributes, self.included_selectors);
-        match self.match_conditions.evaluate_and_record(&request, recorder) {
+        match self.match_conditions.evaluate_and_trace(&request, recorder) {
             MatchResult::Excluded { .. } => Decision::no_opinion(""),
             MatchResult::Failed(error) => {
-                recorder.record_event(|| {
+                recorder.record_trace_event(|| {
                     TraceEvent::new("failurePolicy")
-                        .with_named_value("is", self.failure_policy.name())
+                        .with_trace_event_value("is", self.failure_policy.name())
                 });
                 self.apply_failure_policy(EvaluationErrors::message(error))
             }
             MatchResult::Matched => match self.assumed_answer {
                 Some(AssumedAnswer::Verdict(verdict)) => {
-                    recorder.record_event(|| {
-                        TraceEvent::new("assumed").with_named_value("answer", verdict.name())
+                    recorder.record_trace_event(|| {
+                        TraceEvent::new("assumed").with_trace_event_value("answer", verdict.name())
                     });
                     Decision { verdict, ..Decision::default() }
                 }
                 Some(AssumedAnswer::Error) => {
-                    recorder.record_event(|| {
-                        let event = TraceEvent::new("assumed").with_named_value("answer", "error");
-                        event.with_named_value("failurePolicy", self.failure_policy.name())
+                    recorder.record_trace_event(|| {
+                        let event =
+                            TraceEvent::new("assumed").with_trace_event_value("answer", "error");
+                        event.with_trace_event_value("failurePolicy", self.failure_policy.name())
                     });
                     let message = format!("webhook {:?} is assumed to fail", self.name);
                     self.apply_failure_policy(EvaluationErrors::message(message))
                 }
-                None => Decision::deny("").with_error(WebhookNotCalled { name: self.name.clone() }),
+                None => {
+                    Decision::deny("").with_error(WebhookNotCalledError { name: self.name.clone() })
+                }
             },
         }
     }
@@ -138,9 +145,9 @@ impl Authorizer for WebhookStandIn {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        mut recorder: Recorder<'a>,
+        mut recorder: TraceRecorder<'a>,
     ) -> DecisionFuture<'a> {
-        Box::pin(std::future::ready(self.decide(attributes, &mut recorder)))
+        Box::pin(std::future::ready(self.decide_from_assumed_answer(attributes, &mut recorder)))
     }
 
     fn rules_for(&self, _: &User, _: Namespace<'_>) -> Rules {
@@ -198,7 +205,7 @@ mod tests {
     fn decide(condition: &str, assumed: Option<AssumedAnswer>, policy: FailurePolicy) -> Decision {
         let stand_in = test_stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
         let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/x") };
-        stand_in.decide(&attributes, &mut Recorder::disabled_recorder())
+        stand_in.decide_from_assumed_answer(&attributes, &mut TraceRecorder::disabled_recorder())
     }
 
     #[test]

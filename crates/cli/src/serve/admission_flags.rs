@@ -8,15 +8,15 @@ use admission::{
     WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits,
 };
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
-use kubeconfig::{ServiceUsers, UserCredentials};
+use kubeconfig::{UserCredentials, UsersByServerName};
 use server::{
     AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionOptions, Log, LogLevel,
     UninitializedGetMode,
 };
 
 use super::parse_flag_values::{
-    parse_call_timeout, parse_duration, parse_positive_byte_size, parse_positive_duration,
-    parse_response_size_limit,
+    parse_admission_webhook_timeout, parse_duration, parse_positive_byte_size,
+    parse_positive_duration, parse_webhook_response_size_limit,
 };
 use crate::offline::LoadFailure;
 
@@ -86,7 +86,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_OBJECTS_MAX.objects_max as u64,
+        default_value_t = WAITING_OBJECTS_MAX.waiting_objects_max as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
@@ -100,7 +100,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_OBJECTS_PER_USER_MAX.objects_max as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.waiting_objects_max as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
@@ -115,7 +115,7 @@ pub(crate) struct AdmissionFlags {
     admission_initializers_get_mode: InitializersGetModeFlag,
 
     /// Maximum duration of one admission webhook call, whatever its timeoutSeconds; at most 30s
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_call_timeout)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_admission_webhook_timeout)]
     admission_webhook_client_timeout: Duration,
 
     /// Maximum concurrent calls to each admission webhook, at most half of them for one user;
@@ -130,7 +130,7 @@ pub(crate) struct AdmissionFlags {
 
     /// Maximum size of an admission webhook response, in bytes or with Ki, Mi or Gi; a call with a
     /// longer response fails. A response may always be twice as long as its review
-    #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_response_size_limit)]
+    #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_webhook_response_size_limit)]
     admission_webhook_max_response_bytes: u64,
 
     /// Kubeconfig with the credentials that the server presents to admission webhooks; each user
@@ -204,43 +204,49 @@ impl AdmissionFlags {
             AdmissionSyncModeFlag::Poll => AdmissionConfigSyncMode::Poll,
         };
         let drift = match sharing {
-            StoreSharing::Shared => InitializerOptions::default().clock_drift,
+            StoreSharing::Shared => InitializerOptions::default().clock_drift_max,
             StoreSharing::Exclusive => Duration::ZERO,
         };
         AdmissionOptions {
-            config_sync: AdmissionConfigSyncOptions {
-                config_sync_mode: sync_mode,
-                config_poll_interval: self.admission_sync_poll_interval,
-                config_staleness_max: self.admission_sync_max_staleness,
-                first_confirmation_wait_max: self.admission_sync_bootstrap_wait,
+            admission_config_sync: AdmissionConfigSyncOptions {
+                admission_config_sync_mode: sync_mode,
+                admission_config_poll_interval: self.admission_sync_poll_interval,
+                admission_config_staleness_max: self.admission_sync_max_staleness,
+                first_config_confirmation_wait_max: self.admission_sync_bootstrap_wait,
                 // Mode `poll` polls even if no other server writes.
                 is_only_server: sharing == StoreSharing::Exclusive
                     && sync_mode == AdmissionConfigSyncMode::Barrier,
             },
-            initializers: InitializerOptions {
-                is_enabled: self.admission_initializers_enabled,
-                step_timeout: self.admission_initializers_step_timeout,
-                global_timeout: self.admission_initializers_global_timeout,
-                clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
+            initializer_options: InitializerOptions {
+                are_initializers_enabled: self.admission_initializers_enabled,
+                initializer_step_timeout: self.admission_initializers_step_timeout,
+                initialization_timeout: self.admission_initializers_global_timeout,
+                clock_drift_max: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_initializers_max: to_usize(self.admission_initializers_max_pending),
                 waiting_object_limits: WaitingObjectLimits {
-                    objects_max: to_usize(self.admission_initializers_max_waiting_objects),
-                    bytes_max: to_usize(self.admission_initializers_max_waiting_bytes),
+                    waiting_objects_max: to_usize(self.admission_initializers_max_waiting_objects),
+                    waiting_object_bytes_max: to_usize(
+                        self.admission_initializers_max_waiting_bytes,
+                    ),
                 },
                 waiting_object_limits_per_user: WaitingObjectLimits {
-                    objects_max: to_usize(self.admission_initializers_max_waiting_objects_per_user),
-                    bytes_max: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
+                    waiting_objects_max: to_usize(
+                        self.admission_initializers_max_waiting_objects_per_user,
+                    ),
+                    waiting_object_bytes_max: to_usize(
+                        self.admission_initializers_max_waiting_bytes_per_user,
+                    ),
                 },
                 ..InitializerOptions::default()
             },
-            get_mode: match self.admission_initializers_get_mode {
+            uninitialized_get_mode: match self.admission_initializers_get_mode {
                 InitializersGetModeFlag::Object => UninitializedGetMode::Object,
                 InitializersGetModeFlag::Accepted => UninitializedGetMode::Accepted,
             },
             hook_credentials,
-            response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
-            calls_in_flight_max: to_usize(self.admission_webhook_max_in_flight),
-            call_time_max: self.admission_webhook_client_timeout,
+            hook_response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
+            hook_calls_in_flight_max: to_usize(self.admission_webhook_max_in_flight),
+            hook_call_time_max: self.admission_webhook_client_timeout,
             ..AdmissionOptions::default()
         }
     }
@@ -256,9 +262,9 @@ impl AdmissionFlags {
         let Some(path) = &self.admission_webhook_kubeconfig else {
             return Ok(ServiceCredentialsTable::default());
         };
-        let users = kubeconfig::load_service_users(path, &kubeconfig::read_file)?;
+        let users = kubeconfig::load_users_by_server_name(path, &kubeconfig::read_file)?;
         log_kubeconfig_warnings(path, &users, log);
-        let ServiceUsers { users_by_name: by_name, current_user, .. } = users;
+        let UsersByServerName { users_by_server_name: by_name, current_user, .. } = users;
         Ok(ServiceCredentialsTable {
             credentials_by_target_name: by_name
                 .into_iter()
@@ -284,7 +290,7 @@ impl AdmissionFlags {
     }
 }
 
-fn log_kubeconfig_warnings(path: &Path, users: &ServiceUsers, log: Log) {
+fn log_kubeconfig_warnings(path: &Path, users: &UsersByServerName, log: Log) {
     for warning in &users.warnings {
         let (line, column) = (warning.position.line, warning.position.column);
         log.write(
@@ -301,7 +307,7 @@ fn log_kubeconfig_warnings(path: &Path, users: &ServiceUsers, log: Log) {
 fn to_service_credentials(
     UserCredentials { credentials, client_certificate }: UserCredentials,
 ) -> ServiceCredentials {
-    ServiceCredentials { credentials, client_certificate }
+    ServiceCredentials { header_credentials: credentials, client_certificate }
 }
 
 /// Converts a number whose range the flag parser checked.
@@ -336,16 +342,20 @@ mod tests {
             let found = options(&[], sharing);
             let is_own = sharing == StoreSharing::Exclusive;
             assert_eq!(
-                found.config_sync,
-                AdmissionConfigSyncOptions { is_only_server: is_own, ..own.config_sync.clone() }
+                found.admission_config_sync,
+                AdmissionConfigSyncOptions {
+                    is_only_server: is_own,
+                    ..own.admission_config_sync.clone()
+                }
             );
             let drift = if is_own { Duration::ZERO } else { Duration::from_secs(30) };
-            let want = InitializerOptions { clock_drift: drift, ..own.initializers.clone() };
-            assert_eq!(found.initializers, want);
-            assert_eq!(found.get_mode, own.get_mode);
-            assert_eq!(found.response_bytes_max, own.response_bytes_max);
-            assert_eq!(found.calls_in_flight_max, own.calls_in_flight_max);
-            assert_eq!(found.call_time_max, own.call_time_max);
+            let want =
+                InitializerOptions { clock_drift_max: drift, ..own.initializer_options.clone() };
+            assert_eq!(found.initializer_options, want);
+            assert_eq!(found.uninitialized_get_mode, own.uninitialized_get_mode);
+            assert_eq!(found.hook_response_bytes_max, own.hook_response_bytes_max);
+            assert_eq!(found.hook_calls_in_flight_max, own.hook_calls_in_flight_max);
+            assert_eq!(found.hook_call_time_max, own.hook_call_time_max);
         }
         assert_eq!(flags(&[]).unwrap().write_timeout_ceiling, Duration::from_secs(34));
     }
@@ -377,27 +387,33 @@ mod tests {
             StoreSharing::Exclusive,
         );
         let sync = AdmissionConfigSyncOptions {
-            config_sync_mode: AdmissionConfigSyncMode::Poll,
-            config_poll_interval: second(2),
-            config_staleness_max: second(7),
-            first_confirmation_wait_max: second(0),
+            admission_config_sync_mode: AdmissionConfigSyncMode::Poll,
+            admission_config_poll_interval: second(2),
+            admission_config_staleness_max: second(7),
+            first_config_confirmation_wait_max: second(0),
             is_only_server: false,
         };
-        assert_eq!(found.config_sync, sync);
+        assert_eq!(found.admission_config_sync, sync);
         let initializers = InitializerOptions {
-            is_enabled: false,
-            step_timeout: second(3),
-            global_timeout: second(60),
-            clock_drift: second(4),
+            are_initializers_enabled: false,
+            initializer_step_timeout: second(3),
+            initialization_timeout: second(60),
+            clock_drift_max: second(4),
             pending_initializers_max: 9,
-            waiting_object_limits: WaitingObjectLimits { objects_max: 8, bytes_max: 7168 },
-            waiting_object_limits_per_user: WaitingObjectLimits { objects_max: 6, bytes_max: 5000 },
+            waiting_object_limits: WaitingObjectLimits {
+                waiting_objects_max: 8,
+                waiting_object_bytes_max: 7168,
+            },
+            waiting_object_limits_per_user: WaitingObjectLimits {
+                waiting_objects_max: 6,
+                waiting_object_bytes_max: 5000,
+            },
             ..InitializerOptions::default()
         };
-        assert_eq!(found.initializers, initializers);
-        assert_eq!(found.get_mode, UninitializedGetMode::Accepted);
-        assert_eq!((found.call_time_max, found.response_bytes_max), (second(8), 1024));
-        assert_eq!(found.calls_in_flight_max, 7);
+        assert_eq!(found.initializer_options, initializers);
+        assert_eq!(found.uninitialized_get_mode, UninitializedGetMode::Accepted);
+        assert_eq!((found.hook_call_time_max, found.hook_response_bytes_max), (second(8), 1024));
+        assert_eq!(found.hook_calls_in_flight_max, 7);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use audit::{BackendMode, BackendOptions, EVENT_BYTES_MAX, Throttle};
+use audit::{BackendMode, BackendOptions, BatchThrottle, EVENT_BYTES_MAX};
 
 use super::parse_flag_values::{parse_duration, parse_positive_duration, parse_positive_rate};
 
@@ -190,11 +190,11 @@ impl AuditFlags {
             queued_events_max: self.audit_log_batch_buffer_size.get(),
             batch_events_max: self.audit_log_batch_max_size.get(),
             batch_wait_max: self.audit_log_batch_max_wait,
-            batch_throttle: self.audit_log_batch_throttle_enable.then_some(Throttle {
+            batch_throttle: self.audit_log_batch_throttle_enable.then_some(BatchThrottle {
                 qps: self.audit_log_batch_throttle_qps,
                 burst: self.audit_log_batch_throttle_burst,
             }),
-            event_bytes_max: event_bytes_max(
+            event_bytes_max: audit_event_bytes_max(
                 self.audit_log_truncate_enabled,
                 self.audit_log_truncate_max_event_size,
             ),
@@ -214,11 +214,11 @@ impl AuditFlags {
                 BackendMode::Blocking | BackendMode::BlockingStrict => default.batch_events_max,
             },
             batch_wait_max: self.audit_webhook_batch_max_wait,
-            batch_throttle: self.audit_webhook_batch_throttle_enable.then_some(Throttle {
+            batch_throttle: self.audit_webhook_batch_throttle_enable.then_some(BatchThrottle {
                 qps: self.audit_webhook_batch_throttle_qps,
                 burst: self.audit_webhook_batch_throttle_burst,
             }),
-            event_bytes_max: event_bytes_max(
+            event_bytes_max: audit_event_bytes_max(
                 self.audit_webhook_truncate_enabled,
                 self.audit_webhook_truncate_max_event_size,
             ),
@@ -258,7 +258,7 @@ impl AuditFlags {
 
 /// Returns the size limit of an event in bytes. Without truncation it is the limit of the server, which no
 /// flag raises.
-fn event_bytes_max(is_truncated: bool, bytes_max: NonZeroUsize) -> usize {
+fn audit_event_bytes_max(is_truncated: bool, bytes_max: NonZeroUsize) -> usize {
     match is_truncated {
         true => bytes_max.get().min(EVENT_BYTES_MAX),
         false => EVENT_BYTES_MAX,
@@ -298,7 +298,7 @@ mod tests {
         );
         assert_eq!(
             (log.batch_throttle, webhook.batch_throttle),
-            (None, Some(Throttle { qps: 10.0, burst: 15 }))
+            (None, Some(BatchThrottle { qps: 10.0, burst: 15 }))
         );
     }
 

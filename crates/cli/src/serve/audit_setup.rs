@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use audit::{Auditor, Backend, LOG_BACKEND, Policy, Rotation};
+use audit::{Auditor, Backend, LOG_BACKEND, LogRotationOptions, Policy};
 use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::LoadedConnections;
 use server::{AUDIT_WEBHOOK_BACKEND, AuditWebhook, Log};
@@ -49,9 +49,9 @@ fn open_audit_log(flags: &AuditFlags, target: &Path) -> Result<audit::AuditLog, 
     if target == Path::new("-") {
         return Ok(audit::AuditLog::log_to_stdout());
     }
-    audit::AuditLog::open_file(
+    audit::AuditLog::open_log_file(
         target,
-        Rotation {
+        LogRotationOptions {
             file_bytes_max: (flags.audit_log_maxsize > 0)
                 .then(|| flags.audit_log_maxsize.saturating_mul(1 << 20)),
             backup_age_max: u32::try_from(flags.audit_log_maxage)

@@ -29,7 +29,7 @@ pub(super) fn build_authentication_options(
         None => None,
         Some(path) => {
             let parsed = TokenFile::parse(&path.display().to_string(), &read_text_file(path)?)?;
-            for warning in parsed.warnings() {
+            for warning in parsed.token_file_warnings() {
                 log.warn("token file warning", &[("why", warning)]);
             }
             Some(parsed)
@@ -38,8 +38,8 @@ pub(super) fn build_authentication_options(
     let front_proxy = match &flags.requestheader_client_ca_file {
         None => None,
         Some(path) => Some(FrontProxyOptions {
-            authorities: load_certificates(path)?,
-            allowed_names: flags.requestheader_allowed_names.clone(),
+            proxy_authorities: load_certificates(path)?,
+            allowed_proxy_names: flags.requestheader_allowed_names.clone(),
             headers: FrontProxyHeaders::new(
                 &flags.requestheader_username_headers,
                 &flags.requestheader_uid_headers,

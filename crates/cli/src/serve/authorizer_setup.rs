@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
 use authz_reload::{
-    AuthorizationPlan, AuthorizerBuilder, Generation, PublishError, PublishGeneration,
+    AuthorizationPlan, AuthorizerBuilder, Generation, PublishError, PublishGenerationFn,
     ReloadNotice, ReloadOptions, Reloader,
 };
 use authz_webhook::WebhookLimits;
@@ -16,7 +16,7 @@ use prometheus::Registry;
 use serde_json::Value;
 use server::{AuthorizerReplacer, Log, ServiceDirectory, ServiceRouting};
 
-use super::logging_observer::LoggingObserver;
+use super::authorization_log_observer::AuthorizationLogObserver;
 use super::serve_flags::{Args, WebhookConnectionFlags};
 use crate::offline::LoadFailure;
 use crate::program::plugin_authorizers;
@@ -24,7 +24,7 @@ use crate::program::plugin_authorizers;
 /// The authorizers that the server starts with, and what it needs to reload them.
 pub(super) struct AuthorizerSetup {
     pub(super) generation: Arc<Generation>,
-    pub(super) service_directory: Arc<ServiceDirectory>,
+    pub(super) service_endpoint_directory: Arc<ServiceDirectory>,
     pub(super) metrics_registry: Registry,
     authorization_plan: AuthorizationPlan,
     authorizer_builder: AuthorizerBuilder,
@@ -45,7 +45,7 @@ impl AuthorizerSetup {
         let plan = args.authorization_flags.to_authorization_plan().map_err(LoadFailure::Usage)?;
         let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
-        let identity = metrics_identity(&args.store_flags.data_dir);
+        let identity = server_identity_in_metrics(&args.store_flags.data_dir);
         let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
             .map_err(LoadFailure::from_message)?;
         let routing = match args.webhook_connection_flags.enable_aggregator_routing {
@@ -63,11 +63,11 @@ impl AuthorizerSetup {
                 ..Limits::default()
             },
             service_resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
-            observers: Arc::new(LoggingObserver {
+            observer_factory: Arc::new(AuthorizationLogObserver {
                 authorization_metrics: Arc::clone(&metrics),
                 log,
             }),
-            plugins: plugin_authorizers().clone(),
+            plugin_authorizers: plugin_authorizers().clone(),
             abac_options: args.authorization_flags.abac_load_options(),
             base_directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
@@ -81,7 +81,7 @@ impl AuthorizerSetup {
         let reloader = Arc::default();
         Ok(Self {
             generation,
-            service_directory: directory,
+            service_endpoint_directory: directory,
             metrics_registry: registry,
             authorization_plan: plan,
             authorizer_builder: builder,
@@ -111,7 +111,8 @@ impl AuthorizerSetup {
             | AuthorizerType::Node
             | AuthorizerType::Rbac => kind.name().to_owned(),
         };
-        let names: Vec<String> = self.generation.authorizers().into_iter().map(name).collect();
+        let names: Vec<String> =
+            self.generation.authorizer_types_and_names().into_iter().map(name).collect();
         names.join(",")
     }
 
@@ -136,7 +137,7 @@ impl AuthorizerSetup {
         self.authorization_metrics
             .set_active_webhooks(&collect_authorization_webhooks(&self.generation));
         let metrics = Arc::clone(&self.authorization_metrics);
-        let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
+        let publish: PublishGenerationFn = Arc::new(move |generation: &Arc<Generation>| {
             replace_authorizers(&generation.authorizer_slots)
                 .map_err(|error| PublishError(error.into()))?;
             metrics.set_active_webhooks(&collect_authorization_webhooks(generation));
@@ -177,7 +178,7 @@ fn authorization_webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits
 
 /// Returns the identity of this server in metrics, which is the same after a restart: the host name and the
 /// data directory, which two servers on one host never share.
-fn metrics_identity(data_dir: &Path) -> String {
+fn server_identity_in_metrics(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
     let data = absolute_path(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     format!("{host}:{}", data.display())
@@ -290,10 +291,10 @@ mod tests {
     fn the_identity_does_not_depend_on_what_exists() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().canonicalize().unwrap().join("data");
-        let before = metrics_identity(&data);
+        let before = server_identity_in_metrics(&data);
         std::fs::create_dir(&data).unwrap();
-        assert_eq!(metrics_identity(&data), before);
+        assert_eq!(server_identity_in_metrics(&data), before);
         assert!(before.ends_with(&format!(":{}", data.display())));
-        assert_ne!(metrics_identity(folder.path()), before);
+        assert_ne!(server_identity_in_metrics(folder.path()), before);
     }
 }

@@ -38,7 +38,7 @@ impl DataDirectory {
     ///
     /// # Errors
     /// Another process has locked it, other users can write to it, or it contains symbolic links.
-    pub(super) fn acquire_lock(path: &Path, has_store: bool) -> anyhow::Result<Self> {
+    pub(super) fn lock_data_directory(path: &Path, has_store: bool) -> anyhow::Result<Self> {
         let mut created = CreatedPaths::default();
         let result = Self::lock(path, has_store, &mut created);
         if result.is_err() {
@@ -88,7 +88,7 @@ impl DataDirectory {
     }
 
     /// Registers a file that is removed if the start fails. A file that exists already or has content stays.
-    pub(super) fn remove_file_on_failed_start(&mut self, file: &Path) {
+    pub(super) fn register_file_to_remove_on_failure(&mut self, file: &Path) {
         if !file.exists() {
             self.created_paths.insert(0, file.to_owned());
         }

@@ -43,7 +43,7 @@ pub(super) fn open_embedded_store(
         tenant_resolver: TenantResolver::new(move |key| api_resources::tenant_of_key(&prefix, key)),
         ..Options::default()
     };
-    let store = EmbeddedStore::open_locked(directory, options)
+    let store = EmbeddedStore::open_locked_directory(directory, options)
         .with_context(|| format!("cannot open the store in `{store_name}`"))?;
     Ok((store, store_name))
 }
@@ -73,6 +73,6 @@ pub(super) async fn open_etcd_store(flags: &StoreFlags) -> anyhow::Result<(EtcdS
     let store =
         EtcdStore::open(options).await.with_context(|| format!("cannot use {store_name}"))?;
     store.check_prefix_unused().await.with_context(|| format!("cannot use {store_name}"))?;
-    store.check_format().await.with_context(|| format!("cannot use {store_name}"))?;
+    store.check_format_version().await.with_context(|| format!("cannot use {store_name}"))?;
     Ok((store, store_name))
 }

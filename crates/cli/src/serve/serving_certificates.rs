@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use https_server::{
-    CertificateFiles, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
+    CertificateFiles, Listener, OperatorPkiFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
 };
 use server::Log;
@@ -72,7 +72,7 @@ pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> 
         }
         _ => None,
     };
-    let operator_files = OperatorFiles {
+    let operator_files = OperatorPkiFiles {
         serving_certificate,
         client_ca_file: args.authentication_flags.client_ca_file.clone(),
         service_account_key_file: args
@@ -81,7 +81,12 @@ pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> 
             .clone(),
     };
     let directory = args.store_flags.data_dir.clone();
-    PkiOptions { directory, server_names: names, operator_files, current_time: SystemTime::now() }
+    PkiOptions {
+        directory,
+        server_names: names,
+        operator_pki_files: operator_files,
+        current_time: SystemTime::now(),
+    }
 }
 
 /// Binds the listener with the serving certificate, and starts a task that loads the certificate again
@@ -111,24 +116,30 @@ pub(super) async fn renew_certificates_forever(
     advertised_address: SocketAddr,
     log: Log,
 ) {
-    https_server::renew_periodically(options, RENEWAL_INTERVAL, SystemTime::now, |renewed| {
-        let written =
-            renewed.map(|pki| (pki, https_server::write_kubeconfig(pki, advertised_address)));
-        match written {
-            Ok((pki, Ok(_))) => {
-                for path in &pki.written_files {
-                    log.notice("certificate renewed", &[("file", &path.display())]);
+    https_server::renew_certificates_periodically(
+        options,
+        RENEWAL_INTERVAL,
+        SystemTime::now,
+        |renewed| {
+            let written = renewed
+                .map(|pki| (pki, https_server::write_admin_kubeconfig(pki, advertised_address)));
+            match written {
+                Ok((pki, Ok(_))) => {
+                    for path in &pki.written_files {
+                        log.notice("certificate renewed", &[("file", &path.display())]);
+                    }
+                }
+                Ok((_, Err(error))) => {
+                    log.error("cannot renew the kubeconfig", &[("why", &error)]);
+                }
+                Err(error) => {
+                    let message =
+                        "cannot renew a certificate; clients will refuse it after it expires";
+                    log.error(message, &[("why", error)]);
                 }
             }
-            Ok((_, Err(error))) => {
-                log.error("cannot renew the kubeconfig", &[("why", &error)]);
-            }
-            Err(error) => {
-                let message = "cannot renew a certificate; clients will refuse it after it expires";
-                log.error(message, &[("why", error)]);
-            }
-        }
-    })
+        },
+    )
     .await;
 }
 

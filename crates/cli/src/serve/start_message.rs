@@ -17,7 +17,7 @@ pub(super) struct StartMessage<'a> {
 
 impl StartMessage<'_> {
     /// Writes the message and flushes the stream, so that a script can wait for the message.
-    pub(super) fn write_message(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_start_message(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "serving https://{} from {}, authorization {}, ready in {} ms",

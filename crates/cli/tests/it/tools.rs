@@ -12,7 +12,7 @@ use authz_rbac::{
 use authz_reference::{ReferenceRbac, uncovered_rules};
 use document::Source;
 use manifests::rbac;
-use manifests::{AuthorizerObject, ReadOptions};
+use manifests::{AuthorizerObject, ManifestReadOptions};
 use serde_json::Value;
 
 use crate::program::{Run, TESTDATA, run};
@@ -77,12 +77,13 @@ impl Folder {
         let (mut roles, mut bindings): (Vec<Role>, Vec<Binding>) = (Vec::new(), Vec::new());
         for file in files_below(Path::new(&self.path)) {
             let bytes = fs::read(&file).unwrap();
-            let options = ReadOptions {
+            let options = ManifestReadOptions {
                 default_namespace: self.namespace.as_deref(),
-                ..ReadOptions::default()
+                ..ManifestReadOptions::default()
             };
             let source = Source { name: file.to_str().unwrap(), file_bytes: &bytes };
-            for found in manifests::read_manifests_with_options(&source, options).objects {
+            for found in manifests::read_manifests_with_options(&source, options).authorizer_objects
+            {
                 match found.authorizer_object {
                     AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => roles.push(role),
                     AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {

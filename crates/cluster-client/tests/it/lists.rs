@@ -1,6 +1,6 @@
 //! Lists in pages, at one revision.
 
-use cluster_client::{ClusterError, ListRevision, ListedObjects, ObjectList, list_objects};
+use cluster_client::{ClusterError, ListObjectsOutcome, ListRevision, ObjectList, list_objects};
 use fake_http::{Answer, Script};
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ async fn list(
     };
     let client = cluster.client("{token: t}");
     Ok(match list_objects(&client, PATH, &revision, &name, &mut |_| {}).await? {
-        ListedObjects::Complete(list) => Some(list),
-        ListedObjects::RevisionGone => None,
+        ListObjectsOutcome::Complete(list) => Some(list),
+        ListObjectsOutcome::RevisionGone => None,
     })
 }
 

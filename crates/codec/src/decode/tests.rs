@@ -17,12 +17,12 @@ const WIDGET: ExpectedKind<'_> =
     ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom_resource: true };
 
 fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, DecodeError> {
-    decode_object(body.as_bytes(), BodyFormat::Json, expected)
+    decode_object(body.as_bytes(), RequestBodyFormat::Json, expected)
         .map(|decoded| Value::Object(decoded.object_tree))
 }
 
 fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
-    let decoded = decode_object(body.as_bytes(), BodyFormat::Json, expected).unwrap();
+    let decoded = decode_object(body.as_bytes(), RequestBodyFormat::Json, expected).unwrap();
     decoded.strict_findings.iter().map(StrictFinding::to_string).collect()
 }
 
@@ -200,11 +200,11 @@ fn patched_objects_are_conformed_to_their_kind() {
 #[test]
 fn yaml_is_read_like_json() {
     let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
-    let decoded = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap();
+    let decoded = decode_object(body, RequestBodyFormat::Yaml, &CONFIG_MAP).unwrap();
     assert_eq!(decoded.strict_findings, [StrictFinding::DuplicateField("data.a".to_owned())]);
     assert_eq!(decoded.object_tree["data"], json!({"a": "w"}));
     for body in [&b"a: b: c"[..], b"", b"- a"] {
-        let error = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
+        let error = decode_object(body, RequestBodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
         assert!(error.to_string().starts_with("the object provided is unrecognized"), "{error}");
     }
 }
@@ -212,11 +212,12 @@ fn yaml_is_read_like_json() {
 #[test]
 fn protobuf_is_read_for_kinds_with_a_table() {
     let body = b"k8s\0\x0a\x08\x0a\x02v1\x12\x02Xx\x12\x00";
-    let error = decode_object(body, BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
+    let error = decode_object(body, RequestBodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
     assert!(error.to_string().starts_with("Xx in version \"v1\" cannot be handled as a ConfigMap"));
-    let error = decode_object(body, BodyFormat::Protobuf, &WIDGET).unwrap_err();
+    let error = decode_object(body, RequestBodyFormat::Protobuf, &WIDGET).unwrap_err();
     assert!(error.to_string().ends_with("include: application/json, application/yaml"));
-    let error = decode_object(b"k8s\0garbage", BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
+    let error =
+        decode_object(b"k8s\0garbage", RequestBodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
     let start = "the object provided is unrecognized (must be of type ConfigMap): ";
     assert!(error.to_string().starts_with(start), "{error}");
     assert!(error.to_string().ends_with("(6b38730067617262616765)"), "{error}");
@@ -232,15 +233,15 @@ fn delete_options_have_any_version() {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "DeleteOptions",
         "gracePeriodSeconds": 0, "preconditions": {"uid": "u"},
     });
-    let options = decode_delete_options(&body, BodyFormat::Protobuf);
+    let options = decode_delete_options(&body, RequestBodyFormat::Protobuf);
     assert_eq!(options.map(Value::Object), Ok(want));
     let json = br#"{"kind":"DeleteOptions","apiVersion":"apps/v1","odd":1,"dryRun":["All"]}"#;
-    let options = decode_delete_options(json, BodyFormat::Json).unwrap();
+    let options = decode_delete_options(json, RequestBodyFormat::Json).unwrap();
     assert_eq!(options.get("dryRun"), Some(&json!(["All"])));
     assert_eq!(options.get("odd"), None);
-    assert_eq!(decode_delete_options(b"{}", BodyFormat::Json).unwrap().len(), 0);
+    assert_eq!(decode_delete_options(b"{}", RequestBodyFormat::Json).unwrap().len(), 0);
     for wrong in [&br#"{"kind":"Pod"}"#[..], br#"{"gracePeriodSeconds":"x"}"#] {
-        let error = decode_delete_options(wrong, BodyFormat::Json).unwrap_err();
+        let error = decode_delete_options(wrong, RequestBodyFormat::Json).unwrap_err();
         assert!(matches!(error, DecodeError::CannotBeHandled { .. }), "{error}");
     }
 }
@@ -251,7 +252,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..64),
         text in r#"[\[\]{}:,"a-c0-2. \n&*!-]{0,32}"#,
     ) {
-        for format in [BodyFormat::Json, BodyFormat::Yaml, BodyFormat::Protobuf] {
+        for format in [RequestBodyFormat::Json, RequestBodyFormat::Yaml, RequestBodyFormat::Protobuf] {
             for expected in [&CONFIG_MAP, &ROLE, &WIDGET] {
                 let _ = decode_object(&bytes, format, expected);
                 let _ = decode_object(text.as_bytes(), format, expected);

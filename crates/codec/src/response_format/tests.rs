@@ -15,9 +15,9 @@ fn format_request(accept: &str) -> FormatRequest<'_> {
 fn answer(
     accept: &str,
     endpoint: EndpointKind,
-) -> Result<(Format, Option<Transform>), NegotiationError> {
+) -> Result<(ResponseBodyFormat, Option<ObjectTransform>), NegotiationError> {
     negotiate_response_format(&format_request(accept), endpoint)
-        .map(|answer| (answer.body_format, answer.transform))
+        .map(|answer| (answer.response_body_format, answer.object_transform))
 }
 
 #[test]
@@ -34,11 +34,19 @@ fn response_formats_by_accept_header() {
         "application/json;as=Nothing;g=meta.k8s.io;v=v1,application/json",
         "application/yaml;q=0.5,application/json",
     ] {
-        assert_eq!(answer(accept, EndpointKind::Object), Ok((Format::Json, None)), "{accept}");
+        assert_eq!(
+            answer(accept, EndpointKind::Object),
+            Ok((ResponseBodyFormat::Json, None)),
+            "{accept}"
+        );
     }
     for accept in ["application/yaml", "application/yaml,application/json", "*/*, application/yaml"]
     {
-        assert_eq!(answer(accept, EndpointKind::Object), Ok((Format::Yaml, None)), "{accept}");
+        assert_eq!(
+            answer(accept, EndpointKind::Object),
+            Ok((ResponseBodyFormat::Yaml, None)),
+            "{accept}"
+        );
     }
 }
 
@@ -67,9 +75,9 @@ fn unservable_formats_are_not_acceptable() {
 fn watches_are_json() {
     assert_eq!(
         answer("application/json;stream=watch", EndpointKind::Watch),
-        Ok((Format::Json, None))
+        Ok((ResponseBodyFormat::Json, None))
     );
-    assert_eq!(answer("*/*", EndpointKind::Watch), Ok((Format::Json, None)));
+    assert_eq!(answer("*/*", EndpointKind::Watch), Ok((ResponseBodyFormat::Json, None)));
     let message = "only the following media types are accepted: application/json;stream=watch";
     let error = answer("application/yaml", EndpointKind::Watch).unwrap_err();
     assert_eq!(error.to_string(), message);
@@ -78,24 +86,24 @@ fn watches_are_json() {
 #[test]
 fn table_and_partial_metadata() {
     use MetaVersion::{V1, V1Beta1};
-    let table = Some(Transform::Table(V1));
+    let table = Some(ObjectTransform::Table(V1));
     for endpoint in [EndpointKind::Object, EndpointKind::List, EndpointKind::Watch] {
-        assert_eq!(answer(KUBECTL_TABLE, endpoint), Ok((Format::Json, table)));
+        assert_eq!(answer(KUBECTL_TABLE, endpoint), Ok((ResponseBodyFormat::Json, table)));
     }
-    assert_eq!(answer(KUBECTL_TABLE, EndpointKind::Plain), Ok((Format::Json, None)));
+    assert_eq!(answer(KUBECTL_TABLE, EndpointKind::Plain), Ok((ResponseBodyFormat::Json, None)));
     assert_eq!(
         answer("application/yaml;as=Table;g=meta.k8s.io;v=v1beta1", EndpointKind::List),
-        Ok((Format::Yaml, Some(Transform::Table(V1Beta1))))
+        Ok((ResponseBodyFormat::Yaml, Some(ObjectTransform::Table(V1Beta1))))
     );
     let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     assert_eq!(
         answer(one, EndpointKind::Object),
-        Ok((Format::Json, Some(Transform::PartialObjectMetadata(V1))))
+        Ok((ResponseBodyFormat::Json, Some(ObjectTransform::PartialObjectMetadata(V1))))
     );
     assert_eq!(
         answer(list, EndpointKind::List),
-        Ok((Format::Json, Some(Transform::PartialObjectMetadataList(V1))))
+        Ok((ResponseBodyFormat::Json, Some(ObjectTransform::PartialObjectMetadataList(V1))))
     );
     let start = "you requested PartialObjectMetadata, but the requested object is a list (";
     assert!(answer(one, EndpointKind::List).unwrap_err().to_string().starts_with(start));
@@ -134,7 +142,11 @@ fn discovery_is_aggregated_when_asked() {
     assert_eq!(version(profile), Some(DiscoveryVersion::V2));
     let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
     assert_eq!(version(beta), Some(DiscoveryVersion::V2Beta1));
-    let plain = ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
+    let plain = ResponseEncoding {
+        response_body_format: ResponseBodyFormat::Json,
+        is_pretty: false,
+        object_transform: None,
+    };
     for accept in [
         "",
         "application/json",

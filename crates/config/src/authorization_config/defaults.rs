@@ -3,7 +3,7 @@
 use document::{FieldValue, Nanoseconds, SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::unvalidated_config::UnvalidatedConfiguration;
+use super::unvalidated_config::UnvalidatedAuthorizationConfiguration;
 
 const SECOND: Nanoseconds = 1_000_000_000;
 const AUTHORIZED_TTL: Nanoseconds = 5 * 60 * SECOND;
@@ -13,7 +13,7 @@ const UNAUTHORIZED_TTL: Nanoseconds = 30 * SECOND;
 ///
 /// A duration of zero counts as absent, as in Kubernetes. Its author most likely wanted no cache, so it gets a warning.
 pub(super) fn set_defaults(
-    configuration: &mut UnvalidatedConfiguration,
+    configuration: &mut UnvalidatedAuthorizationConfiguration,
     report: &mut ValidationReport,
 ) {
     let authorizers = FieldPath::root("authorizers");

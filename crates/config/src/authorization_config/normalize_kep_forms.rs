@@ -4,7 +4,7 @@ use authz_chain::AuthorizerType;
 use document::{SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::unvalidated_config::UnvalidatedConfiguration;
+use super::unvalidated_config::UnvalidatedAuthorizationConfiguration;
 
 /// The proposal's name of the connection type `KubeConfigFile`.
 const KUBE_CONFIG_ALIAS: &str = "KubeConfig";
@@ -15,7 +15,7 @@ const KUBE_CONFIG_FILE: &str = "KubeConfigFile";
 /// 1. A built-in authorizer without a name gets its type in lower case, the only name it may have.
 /// 2. The connection type `KubeConfig` becomes `KubeConfigFile`.
 pub(super) fn normalize_kep_forms(
-    configuration: &mut UnvalidatedConfiguration,
+    configuration: &mut UnvalidatedAuthorizationConfiguration,
     report: &mut ValidationReport,
 ) {
     let authorizers = FieldPath::root("authorizers");
@@ -23,7 +23,7 @@ pub(super) fn normalize_kep_forms(
         let at = authorizers.index(idx);
         let kind = AuthorizerType::from_type_name(&authorizer.kind.value);
         if let Some(kind) = kind
-            && let Some(name) = kind.required_authorizer_name()
+            && let Some(name) = kind.fixed_authorizer_name()
             && !authorizer.has_name
         {
             authorizer.name.value = name.to_owned();

@@ -3,7 +3,7 @@
 use authz_webhook::{
     ConnectionInfo, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions, ReviewVersion,
 };
-use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
+use document::{FieldSchema, FieldType, ObjectSchema, SchemaTextRule};
 
 /// The API group of the kind.
 pub(crate) const GROUP: &str = "apiserver.config.k8s.io";
@@ -29,13 +29,13 @@ pub(crate) static AUTHORIZATION_CONFIGURATION: ObjectSchema = ObjectSchema {
             name: "apiVersion",
             description: "Version of the format.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&API_VERSIONS)),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&API_VERSIONS)),
         },
         FieldSchema {
             name: "kind",
             description: "Kind of the document.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&[KIND])),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&[KIND])),
         },
         FieldSchema {
             name: "authorizers",
@@ -55,14 +55,14 @@ static AUTHORIZER: ObjectSchema = ObjectSchema {
             name: "type",
             description: "Type of the authorizer. Only Webhook may occur more than once.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&AUTHORIZER_TYPES)),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&AUTHORIZER_TYPES)),
         },
         FieldSchema {
             name: "name",
             description: "Name of the authorizer in metrics and reasons: unique, and for a type \
                 other than Webhook the type in lower case.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::DnsSubdomain),
+            field_type: FieldType::Text(SchemaTextRule::DnsSubdomain),
         },
         FieldSchema {
             name: "webhook",
@@ -112,21 +112,21 @@ static WEBHOOK: ObjectSchema = ObjectSchema {
             name: "subjectAccessReviewVersion",
             description: "Version of the SubjectAccessReview that is sent and expected.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&ReviewVersion::NAMES)),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&ReviewVersion::NAMES)),
         },
         FieldSchema {
             name: "matchConditionSubjectAccessReviewVersion",
             description: "Version of the SubjectAccessReview that match conditions see: required \
                 if there are any.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::OneOf(&MatchConditions::VERSION_NAMES)),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&MatchConditions::VERSION_NAMES)),
         },
         FieldSchema {
             name: "failurePolicy",
             description: "What a failing webhook or match condition means: NoOpinion asks the \
                 next authorizer, Deny refuses the request.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&FailurePolicy::NAMES)),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&FailurePolicy::NAMES)),
         },
         FieldSchema {
             name: "connectionInfo",
@@ -156,14 +156,14 @@ static CONNECTION_INFO: ObjectSchema = ObjectSchema {
             description: "KubeConfigFile reads a kubeconfig file. InClusterConfig uses the \
                 service account of the pod and is refused by the main server.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&ConnectionInfo::TYPE_NAMES)),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&ConnectionInfo::TYPE_NAMES)),
         },
         FieldSchema {
             name: "kubeConfigFile",
             description: "Absolute path of the kubeconfig file: required for type \
                 KubeConfigFile, not allowed otherwise.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::AbsolutePath),
+            field_type: FieldType::Text(SchemaTextRule::AbsolutePath),
         },
     ],
 };
@@ -176,7 +176,7 @@ static MATCH_CONDITION: ObjectSchema = ObjectSchema {
         description: "A CEL expression of type bool over the variable request, a \
             SubjectAccessReview spec. An expression that begins with ! must be quoted.",
         is_required: true,
-        field_type: FieldType::Text(TextRule::Any),
+        field_type: FieldType::Text(SchemaTextRule::Any),
     }],
 };
 

@@ -10,7 +10,8 @@ use std::path::Path;
 use document::{Source, WarningCode};
 
 use super::{
-    FileState, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load_configuration,
+    FileState, LoadError, LoadOptions, LoadedAuthorizationConfiguration, ServerRole,
+    load_authorization_configuration,
 };
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
@@ -59,8 +60,11 @@ fn server() -> LoadOptions<'static> {
     LoadOptions { stat_file: &probe, ..LoadOptions::default() }
 }
 
-fn load_text(text: &str, options: &LoadOptions<'_>) -> LoadedConfiguration {
-    load_configuration(&Source { name: "test.yaml", file_bytes: text.as_bytes() }, options)
+fn load_text(text: &str, options: &LoadOptions<'_>) -> LoadedAuthorizationConfiguration {
+    load_authorization_configuration(
+        &Source { name: "test.yaml", file_bytes: text.as_bytes() },
+        options,
+    )
 }
 
 /// Returns the message of every fault; empty if the file is accepted.

@@ -7,7 +7,7 @@ use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, SpannedText, V
 
 /// The decoded file. As in Kubernetes, an absent text is empty and an absent duration is zero.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct UnvalidatedConfiguration {
+pub(super) struct UnvalidatedAuthorizationConfiguration {
     /// Span of the list, or of the document if there is no list.
     pub(super) authorizers_span: Span,
     pub(super) authorizers: Vec<UnvalidatedAuthorizer>,
@@ -52,7 +52,7 @@ pub(super) struct UnvalidatedMatchCondition {
     pub(super) expression: FieldValue<SpannedText>,
 }
 
-impl UnvalidatedConfiguration {
+impl UnvalidatedAuthorizationConfiguration {
     pub(super) fn read(root: &Node) -> Self {
         let reader = ObjectReader::new(root, root.span);
         let (authorizers_span, items) = reader.read_list("authorizers");

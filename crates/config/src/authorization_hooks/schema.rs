@@ -1,6 +1,6 @@
 //! The fields of `ExternalAuthorizationHookConfiguration`.
 
-use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
+use document::{FieldSchema, FieldType, ObjectSchema, SchemaTextRule};
 
 /// The API group of the kind.
 pub(crate) const GROUP: &str = "kubeapiserverauthorization.config.k8s.io";
@@ -19,13 +19,13 @@ pub(crate) static HOOK_CONFIGURATION: ObjectSchema = ObjectSchema {
             name: "apiVersion",
             description: "Version of the format.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&[API_VERSION])),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&[API_VERSION])),
         },
         FieldSchema {
             name: "kind",
             description: "Kind of the document.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&[KIND])),
+            field_type: FieldType::Text(SchemaTextRule::OneOf(&[KIND])),
         },
         FieldSchema {
             name: "metadata",
@@ -51,7 +51,7 @@ static HOOK: ObjectSchema = ObjectSchema {
             name: "name",
             description: "Name of the authorizer in metrics and reasons: unique.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::DnsSubdomain),
+            field_type: FieldType::Text(SchemaTextRule::DnsSubdomain),
         },
         FieldSchema {
             name: "clientConfig",
@@ -71,25 +71,25 @@ static CLIENT_CONFIG: ObjectSchema = ObjectSchema {
             description: "File with the authorities that are trusted, instead of those of the \
                 system.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
         FieldSchema {
             name: "clientCertFile",
             description: "File with the client certificate: only together with clientKeyFile.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
         FieldSchema {
             name: "clientCertificateFile",
             description: "Another name of clientCertFile.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
         FieldSchema {
             name: "clientKeyFile",
             description: "File with the key of the client certificate.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
         FieldSchema {
             name: "service",
@@ -101,7 +101,7 @@ static CLIENT_CONFIG: ObjectSchema = ObjectSchema {
             name: "url",
             description: "URL with https and neither user, query nor fragment.",
             is_required: false,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
     ],
 };
@@ -114,13 +114,13 @@ static SERVICE: ObjectSchema = ObjectSchema {
             name: "name",
             description: "Name of the service.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
         FieldSchema {
             name: "namespace",
             description: "Namespace of the service.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::Any),
+            field_type: FieldType::Text(SchemaTextRule::Any),
         },
         FieldSchema {
             name: "port",

@@ -5,8 +5,8 @@ use std::path::Path;
 use document::{DOCUMENT_BYTES_MAX, Source, WarningCode};
 
 use super::{
-    AuthorizationHook, Endpoint, HOOKS_MAX, LoadError, LoadedHooks, is_hook_configuration,
-    load_hooks,
+    AuthorizationHook, AuthorizationHookEndpoint, HOOKS_MAX, LoadError, LoadedAuthorizationHooks,
+    is_authorization_hook_configuration, load_authorization_hooks,
 };
 
 const HEADER: &str = "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n\
@@ -21,19 +21,19 @@ fn hook_file(client_config: &str) -> String {
     file(&format!("- name: guard\n  clientConfig: {client_config}\n"))
 }
 
-fn load_text(text: &str) -> LoadedHooks {
-    load_hooks(&Source { name: "hooks.yaml", file_bytes: text.as_bytes() })
+fn load_text(text: &str) -> LoadedAuthorizationHooks {
+    load_authorization_hooks(&Source { name: "hooks.yaml", file_bytes: text.as_bytes() })
 }
 
 fn hooks(text: &str) -> Vec<AuthorizationHook> {
     let loaded = load_text(text);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
-    loaded.hooks.unwrap()
+    loaded.authorization_hooks.unwrap()
 }
 
 /// Asserts the position and the message of each fault, as `line:column message`.
 fn faults(text: &str, want: &[&str]) {
-    let error = load_text(text).hooks.unwrap_err();
+    let error = load_text(text).authorization_hooks.unwrap_err();
     let found: Vec<_> = error
         .diagnostics()
         .iter()
@@ -43,14 +43,18 @@ fn faults(text: &str, want: &[&str]) {
 }
 
 fn decode_error(text: &str) -> String {
-    match load_text(text).hooks {
+    match load_text(text).authorization_hooks {
         Err(error @ LoadError::Decode(_)) => error.to_string(),
         other => panic!("expected a decode error of {text:?}, got {other:?}"),
     }
 }
 
-fn service(namespace: &str, name: &str) -> Endpoint {
-    Endpoint::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: None }
+fn service(namespace: &str, name: &str) -> AuthorizationHookEndpoint {
+    AuthorizationHookEndpoint::Service {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        port: None,
+    }
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn shw_01_the_sample_with_a_service() {
 #[test]
 fn shw_03_the_group_identifies_the_file() {
     let v9 = file("- {}").replace("v1alpha1", "v9");
-    assert!(is_hook_configuration(&Source { name: "-", file_bytes: v9.as_bytes() }));
+    assert!(is_authorization_hook_configuration(&Source { name: "-", file_bytes: v9.as_bytes() }));
     assert_eq!(
         decode_error(&v9),
         "failed to load ExternalAuthorizationHookConfiguration from file: no kind \
@@ -82,7 +86,7 @@ fn shw_03_the_group_identifies_the_file() {
          \"kubeapiserverauthorization.config.k8s.io/v9\" in scheme \"external authorization hooks\""
     );
     let kind = HEADER.replace("kind: External", "kind: external");
-    let error = load_text(&kind).hooks.unwrap_err();
+    let error = load_text(&kind).authorization_hooks.unwrap_err();
     let hint = error.diagnostics()[0].hint.as_deref();
     assert_eq!(hint, Some("did you mean `ExternalAuthorizationHookConfiguration`?"));
     assert!(decode_error("kind: X\n").contains("Object 'apiVersion' is missing"));
@@ -106,7 +110,7 @@ fn detection_of_hook_files() {
         ("- a\n", false),
     ] {
         let source = Source { name: "-", file_bytes: text.as_bytes() };
-        assert_eq!(is_hook_configuration(&source), want, "{text}");
+        assert_eq!(is_authorization_hook_configuration(&source), want, "{text}");
     }
 }
 
@@ -118,7 +122,7 @@ fn shw_04_service_and_url() {
     assert_eq!(warning.code, WarningCode::IgnoredHookUrl);
     assert_eq!(warning.field, "externalAuthorizationHooks[0].clientConfig.url");
     assert_eq!((warning.position.line, warning.position.column), (5, 23));
-    assert_eq!(loaded.hooks.unwrap()[0].endpoint, service("b", "a"));
+    assert_eq!(loaded.authorization_hooks.unwrap()[0].endpoint, service("b", "a"));
 
     let neither = "externalAuthorizationHooks[0].clientConfig: Required value: webhook \
         configuration must have either service or URL";
@@ -131,7 +135,7 @@ fn shw_04_service_and_url() {
 fn shw_05_urls() {
     let url = "https://authz.example.com/authorize";
     let [hook] = hooks(&hook_file(&format!("{{url: \"{url}\"}}"))).try_into().unwrap();
-    assert_eq!(hook.endpoint, Endpoint::Url(url.to_owned()));
+    assert_eq!(hook.endpoint, AuthorizationHookEndpoint::Url(url.to_owned()));
     assert_eq!((hook.server_ca_file, hook.client_certificate), (None, None));
 
     let path = "externalAuthorizationHooks[0].clientConfig.url: Invalid value";
@@ -186,7 +190,7 @@ fn shw_06_decoding_is_strict() {
              v1alpha1.ServiceReference",
         ],
     );
-    let error = load_text(&text).hooks.unwrap_err();
+    let error = load_text(&text).authorization_hooks.unwrap_err();
     let hints: Vec<_> = error.diagnostics().iter().filter_map(|d| d.hint.as_deref()).collect();
     assert_eq!(hints[0], "did you mean `serverCaFile`?");
     let json = "{\"apiVersion\":\"kubeapiserverauthorization.config.k8s.io/v1alpha1\",\
@@ -244,7 +248,7 @@ fn names_and_services_are_required_and_well_formed() {
             "6:10 externalAuthorizationHooks[2].name: Duplicate value: \"a\"",
         ],
     );
-    let error = load_text(&hook_file("{service: {name: a.b}}")).hooks.unwrap_err();
+    let error = load_text(&hook_file("{service: {name: a.b}}")).authorization_hooks.unwrap_err();
     let fields: Vec<_> = error.diagnostics().iter().map(|d| d.fault.field().to_owned()).collect();
     let at = "externalAuthorizationHooks[0].clientConfig.service";
     assert_eq!(fields, [format!("{at}.name"), format!("{at}.namespace")]);
@@ -272,7 +276,7 @@ fn the_number_of_hooks_is_limited() {
 fn a_file_has_a_size_limit() {
     let text = hook_file("{url: \"https://h\"}");
     let padded = |n: usize| format!("{text}#{}", "x".repeat(n - text.len() - 1));
-    assert!(load_text(&padded(DOCUMENT_BYTES_MAX)).hooks.is_ok());
+    assert!(load_text(&padded(DOCUMENT_BYTES_MAX)).authorization_hooks.is_ok());
     assert!(decode_error(&padded(DOCUMENT_BYTES_MAX + 1)).contains("larger than"));
 }
 
@@ -286,12 +290,14 @@ fn a_service_may_have_a_port() {
         )
     };
     for (port, want) in [("8443", Some(8443)), ("1", Some(1)), ("null", None)] {
-        let hooks = load_text(&text(port)).hooks.unwrap();
-        let Endpoint::Service { port: found, .. } = &hooks[0].endpoint else { panic!("{hooks:?}") };
+        let hooks = load_text(&text(port)).authorization_hooks.unwrap();
+        let AuthorizationHookEndpoint::Service { port: found, .. } = &hooks[0].endpoint else {
+            panic!("{hooks:?}")
+        };
         assert_eq!(*found, want, "{port}");
     }
     for port in ["0", "-1", "65536", "99999999999999999999"] {
-        let error = load_text(&text(port)).hooks.unwrap_err().to_string();
+        let error = load_text(&text(port)).authorization_hooks.unwrap_err().to_string();
         assert!(error.contains("clientConfig.service.port"), "{port}: {error}");
     }
 }

@@ -4,14 +4,14 @@ use document::{FieldValue, Node, ObjectReader, Span, Value};
 
 /// The decoded file. An absent text is empty.
 #[derive(Debug, Default)]
-pub(super) struct UnvalidatedHookConfiguration {
+pub(super) struct UnvalidatedAuthorizationHookConfig {
     /// Span of the hooks, or of the document if there are none.
-    pub(super) hooks_span: Span,
-    pub(super) hooks: Vec<UnvalidatedHook>,
+    pub(super) authorization_hooks_span: Span,
+    pub(super) authorization_hooks: Vec<UnvalidatedAuthorizationHook>,
 }
 
 #[derive(Debug)]
-pub(super) struct UnvalidatedHook {
+pub(super) struct UnvalidatedAuthorizationHook {
     pub(super) span: Span,
     /// The key, if the hooks are a map.
     pub(super) key: Option<String>,
@@ -38,17 +38,17 @@ pub(super) struct Service {
     pub(super) port: FieldValue<Option<i64>>,
 }
 
-impl UnvalidatedHookConfiguration {
+impl UnvalidatedAuthorizationHookConfig {
     pub(super) fn read(root: &Node) -> Self {
         let reader = ObjectReader::new(root, root.span);
         let Some(entry) = reader.entry("externalAuthorizationHooks") else {
-            return Self { hooks_span: reader.span, hooks: Vec::new() };
+            return Self { authorization_hooks_span: reader.span, authorization_hooks: Vec::new() };
         };
         let hooks = match &entry.value.value {
             Value::List(items) => items
                 .iter()
                 .map(|item| {
-                    UnvalidatedHook::read(
+                    UnvalidatedAuthorizationHook::read(
                         &ObjectReader::new(item, item.span),
                         None,
                         FieldValue::default(),
@@ -65,17 +65,17 @@ impl UnvalidatedHookConfiguration {
                         span: Some(entry.key_span),
                         has_yaml_tag: false,
                     };
-                    UnvalidatedHook::read(&reader, Some(entry.key.clone()), name)
+                    UnvalidatedAuthorizationHook::read(&reader, Some(entry.key.clone()), name)
                 };
                 entries.iter().map(hook).collect()
             }
             _ => Vec::new(),
         };
-        Self { hooks_span: entry.key_span, hooks }
+        Self { authorization_hooks_span: entry.key_span, authorization_hooks: hooks }
     }
 }
 
-impl UnvalidatedHook {
+impl UnvalidatedAuthorizationHook {
     /// Reads a hook. A hook without a `name` field gets `name`.
     fn read(reader: &ObjectReader<'_>, key: Option<String>, name: FieldValue<String>) -> Self {
         let own_name = reader.read_text("name");

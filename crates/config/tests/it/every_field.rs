@@ -1,7 +1,8 @@
 //! Every field that the file accepts has an effect.
 
 use config::authorization_config::{
-    LoadError, LoadOptions, assume_regular_file, configuration_to_json, load_configuration,
+    LoadError, LoadOptions, assume_regular_file, authorization_configuration_to_json,
+    load_authorization_configuration,
 };
 use document::Source;
 use serde_json::{Value, json};
@@ -50,9 +51,11 @@ fn sample() -> Value {
 fn load_document(document: &Value) -> Result<Value, LoadError> {
     let text = document.to_string();
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-    let loaded =
-        load_configuration(&Source { name: "file", file_bytes: text.as_bytes() }, &options);
-    loaded.configuration.map(|own| configuration_to_json(&own))
+    let loaded = load_authorization_configuration(
+        &Source { name: "file", file_bytes: text.as_bytes() },
+        &options,
+    );
+    loaded.configuration.map(|own| authorization_configuration_to_json(&own))
 }
 
 /// Collects the JSON pointers of all members of all objects.

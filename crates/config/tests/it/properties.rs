@@ -2,8 +2,8 @@
 //! the same result.
 
 use config::authorization_config::{
-    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json,
-    load_configuration,
+    LoadOptions, LoadedAuthorizationConfiguration, ServerRole, assume_regular_file,
+    authorization_configuration_to_json, load_authorization_configuration,
 };
 use document::{Source, SourcePosition};
 use proptest::prelude::*;
@@ -77,17 +77,17 @@ const PIECES: [&str; 40] = [
     "name: ",
 ];
 
-fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
+fn load_bytes(bytes: &[u8]) -> LoadedAuthorizationConfiguration {
     let options = LoadOptions {
         role: ServerRole::Delegated,
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    load_configuration(&Source { name: "file", file_bytes: bytes }, &options)
+    load_authorization_configuration(&Source { name: "file", file_bytes: bytes }, &options)
 }
 
 /// Loads a text and checks every reported position.
-fn check_places(bytes: &[u8]) -> LoadedConfiguration {
+fn check_places(bytes: &[u8]) -> LoadedAuthorizationConfiguration {
     let source = Source { name: "file", file_bytes: bytes };
     let text = source.text();
     let is_inside = |position: &SourcePosition| {
@@ -113,7 +113,7 @@ fn check_places(bytes: &[u8]) -> LoadedConfiguration {
 /// differs between the two formats.
 fn effective_configuration_or_faults(text: &str) -> Result<Value, Vec<String>> {
     match load_bytes(text.as_bytes()).configuration {
-        Ok(configuration) => Ok(configuration_to_json(&configuration)),
+        Ok(configuration) => Ok(authorization_configuration_to_json(&configuration)),
         Err(error) => {
             let mut faults: Vec<_> =
                 error.diagnostics().iter().map(|d| d.fault.to_string()).collect();

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use config::authorization_config::{
-    FileState, LoadError, LoadOptions, ServerRole, configuration_to_json, load_configuration,
+    FileState, LoadError, LoadOptions, ServerRole, authorization_configuration_to_json,
+    load_authorization_configuration,
 };
 use document::Source;
 use serde_json::Value;
@@ -39,8 +40,10 @@ fn find_difference(vector: &Value) -> Option<String> {
     let options =
         LoadOptions { role: ServerRole::Delegated, stat_file: &files, ..LoadOptions::default() };
     let text = vector["text"].as_str().unwrap_or_default();
-    let loaded =
-        load_configuration(&Source { name: "config", file_bytes: text.as_bytes() }, &options);
+    let loaded = load_authorization_configuration(
+        &Source { name: "config", file_bytes: text.as_bytes() },
+        &options,
+    );
     let want = &vector["expect"];
     let want_error = want["error"].as_str().unwrap_or_default();
 
@@ -59,7 +62,7 @@ fn find_difference(vector: &Value) -> Option<String> {
     let (result, is_same) = match &loaded.configuration {
         Ok(configuration) => (
             "valid",
-            without_empty(&configuration_to_json(configuration))
+            without_empty(&authorization_configuration_to_json(configuration))
                 == without_empty(&want["effective"]),
         ),
         Err(error @ LoadError::Decode(_)) => {

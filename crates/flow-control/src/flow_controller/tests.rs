@@ -232,9 +232,9 @@ async fn statistics_belong_to_schemas_in_force() {
     assert_eq!(usage.n_rejected_requests_by_reason.map(|(_, n)| n), [0, 0, 1]);
     assert_eq!(usage.execution_durations.n_observations, 1, "a suspended seat is one execution");
     assert!(
-        (usage.execution_durations.sum_seconds - 3.0).abs() < 0.1,
+        (usage.execution_durations.duration_sum_seconds - 3.0).abs() < 0.1,
         "{}",
-        usage.execution_durations.sum_seconds
+        usage.execution_durations.duration_sum_seconds
     );
     controller.replace_schemas_and_levels(schemas("b"), &levels);
     let usage = controller.flow_schema_usages();

@@ -106,7 +106,7 @@ fn is_optional_port(text: &[u8]) -> bool {
 }
 
 /// Splits a decoded host into the name without brackets and the port without colon.
-pub(super) fn split_port(host: &[u8]) -> (&[u8], &str) {
+pub(super) fn split_host_and_port(host: &[u8]) -> (&[u8], &str) {
     let colon = host.iter().rposition(|&byte| byte == b':').unwrap_or(host.len());
     let (name, port) = match host.split_at(colon) {
         // A port is a colon and ASCII digits.

@@ -66,7 +66,7 @@ impl std::error::Error for UrlError {}
 
 /// The source of a URL, which decides which parts may be absent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum UrlSource {
+enum UrlParseMode {
     /// A reference in a document, which may be relative.
     Document,
     /// The request line of an HTTP request.
@@ -81,7 +81,8 @@ impl Url {
     /// segment has a colon.
     pub fn parse(input: &str) -> Result<Self, UrlError> {
         let (main, fragment) = input.split_once('#').unwrap_or((input, ""));
-        let mut url = parse_url_from(main, UrlSource::Document).map_err(to_url_error(main))?;
+        let mut url =
+            parse_url_in_mode(main, UrlParseMode::Document).map_err(to_url_error(main))?;
         url.set_fragment(fragment).map_err(|fault| to_url_error(input)(fault.into()))?;
         Ok(url)
     }
@@ -97,7 +98,7 @@ impl Url {
     /// assert_eq!(url.raw_query(), "watch=1");
     /// ```
     pub fn parse_request_uri(input: &str) -> Result<Self, UrlError> {
-        parse_url_from(input, UrlSource::Request).map_err(to_url_error(input))
+        parse_url_in_mode(input, UrlParseMode::Request).map_err(to_url_error(input))
     }
 
     /// Reads the target of an HTTP request: as [`Url::parse_request_uri`], except that the target
@@ -142,11 +143,11 @@ fn to_url_error(input: &str) -> impl FnOnce(UrlFault) -> UrlError {
     move |fault| UrlError { input: input.to_owned(), fault }
 }
 
-fn parse_url_from(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
+fn parse_url_in_mode(input: &str, source: UrlParseMode) -> Result<Url, UrlFault> {
     if input.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(UrlFault::ControlCharacter);
     }
-    if input.is_empty() && source == UrlSource::Request {
+    if input.is_empty() && source == UrlParseMode::Request {
         return Err(UrlFault::Empty);
     }
     let mut url = Url::default();
@@ -166,7 +167,7 @@ fn parse_url_from(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
             url.opaque = rest.to_owned();
             return Ok(url);
         }
-        if source == UrlSource::Request {
+        if source == UrlParseMode::Request {
             return Err(UrlFault::NotForRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
@@ -174,7 +175,7 @@ fn parse_url_from(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
         }
     }
     // The path of a request may begin with two slashes. In any other URL, two slashes introduce a host.
-    let may_have_host = has_scheme || source == UrlSource::Document && !rest.starts_with("///");
+    let may_have_host = has_scheme || source == UrlParseMode::Document && !rest.starts_with("///");
     let path = match rest.strip_prefix("//").filter(|_| may_have_host) {
         Some(after) => {
             let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));

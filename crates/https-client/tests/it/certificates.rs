@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fake_http::{Answer, Authority, Issued, Leaf, Peer, ServerTls, self_signed, sha1_signed};
 use https_client::{
-    Client, ClientCertificate, FaultKind, Limits, PemLocation, Secret, Target, Trust,
+    Client, ClientCertificate, FaultKind, Limits, PemLocation, Secret, ServerTrust, Target,
 };
 
 use crate::fixture::{
@@ -14,7 +14,7 @@ use crate::fixture::{
 fn identity(issued: &Issued) -> Option<ClientCertificate> {
     let inline = |pem: &str| PemLocation::Inline(Secret::new(pem));
     Some(ClientCertificate {
-        certificate: inline(&issued.certificate_pem),
+        certificate_location: inline(&issued.certificate_pem),
         key: inline(&issued.key_pem),
     })
 }
@@ -91,8 +91,10 @@ async fn insecure_clients_accept_and_count_bad_certificates() {
     for (issued, want) in [(nameless, (1, 0)), (sha1_signed().issued, (0, 1))] {
         let peer = Peer::start_tls(Answer::json("{}"), &ServerTls::new(issued)).unwrap();
         let (authority, _) = secure();
-        let target =
-            Target { trust: Trust::DangerousAcceptAny, ..https(peer.address(), &authority.pem()) };
+        let target = Target {
+            server_trust: ServerTrust::DangerousAcceptAny,
+            ..https(peer.address(), &authority.pem())
+        };
         let counted = Arc::new(CountingObserver::default());
         let client = Client::new(target, None, Limits::default(), counted.clone()).unwrap();
         assert_eq!(post(&client).await.unwrap().status, 200);
@@ -140,7 +142,8 @@ async fn a_self_signed_ca_certificate_is_trusted() {
 async fn system_cas_do_not_trust_the_test_ca() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
-    let target = Target { trust: Trust::System, ..https(peer.address(), &authority.pem()) };
+    let target =
+        Target { server_trust: ServerTrust::System, ..https(peer.address(), &authority.pem()) };
     let fault = post(&client(target)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Tls);
     assert!(fault.message.ends_with("certificate signed by unknown authority"), "{fault}");
@@ -211,7 +214,7 @@ async fn new_connections_present_a_renewed_client_certificate() {
     let peer =
         Peer::start_tls(Answer::json("{}"), &tls.require_clients_of(&authority.pem())).unwrap();
     let identity = ClientCertificate {
-        certificate: PemLocation::File(certificate),
+        certificate_location: PemLocation::File(certificate),
         key: PemLocation::File(key),
     };
     let target = https(peer.address(), &authority.pem());

@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use fake_http::{Authority, Leaf, Peer, ServerTls};
 use https_client::{
-    CaBundle, CertificateObserver, Client, Destination, Fault, Limits, Reply, Scheme, Target, Trust,
+    CaBundle, CertificateObserver, Client, Destination, Fault, Limits, Reply, Scheme, ServerTrust,
+    Target,
 };
 
 /// A timeout far above the duration of any test.
@@ -28,7 +29,7 @@ pub(crate) fn http(address: SocketAddr) -> Target {
 /// A target that trusts only this CA.
 pub(crate) fn https(address: SocketAddr, authority_pem: &str) -> Target {
     let roots = CaBundle::from_pem(authority_pem.as_bytes()).unwrap();
-    Target { trust: Trust::CaBundle(roots), ..target(Scheme::Https, address) }
+    Target { server_trust: ServerTrust::CaBundle(roots), ..target(Scheme::Https, address) }
 }
 
 pub(crate) fn client(target: Target) -> Client {

@@ -45,7 +45,7 @@ async fn calls_through_each_proxy_type() {
         assert_eq!(post(&client).await.unwrap().status, 200, "{scheme}");
         assert_eq!(post(&client).await.unwrap().status, 200, "{scheme}");
         let trusted = Target {
-            trust: https(clear.address(), &authority.pem()).trust,
+            server_trust: https(clear.address(), &authority.pem()).server_trust,
             ..http(clear.address())
         };
         assert_eq!(post(&through(&url, clear.address(), trusted)).await.unwrap().status, 200);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use fake_http::{Answer, Authority, Leaf, Peer, ServerTls};
 use https_client::{
     CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver,
-    ResolveError, ServiceName, ServiceResolver, Target, Trust,
+    ResolveError, ServerTrust, ServiceName, ServiceResolver, Target,
 };
 
 use crate::fixture::{close_connections, post};
@@ -38,7 +38,8 @@ async fn an_answer_that_changes_is_used_as_it_was_given() {
         port: Some(443),
     };
     let mut target = Target::new(Destination::Service(name), "");
-    target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
+    target.server_trust =
+        ServerTrust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
     let resolver: Arc<dyn ServiceResolver> = Arc::new(directory);
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
@@ -69,7 +70,8 @@ async fn a19_each_connection_is_checked() {
         port: Some(443),
     };
     let mut target = Target::new(Destination::Service(name), "");
-    target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
+    target.server_trust =
+        ServerTrust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
     let resolver: Arc<dyn ServiceResolver> = Arc::new(ChangingResolver(Mutex::new(places.into())));
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))

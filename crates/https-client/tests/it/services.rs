@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use fake_http::{Answer, Authority, Leaf, NOBODY, Peer, ServerTls};
 use https_client::{
     CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver,
-    ResolveError, Scheme, ServiceName, ServiceResolver, Target, Trust,
+    ResolveError, Scheme, ServerTrust, ServiceName, ServiceResolver, Target,
 };
 
 use crate::fixture::{close_connections, post};
@@ -39,7 +39,7 @@ fn service(trust: &str, directory: &Arc<FakeResolver>) -> Client {
         port: Some(443),
     };
     let mut target = Target::new(Destination::Service(name), "");
-    target.trust = Trust::CaBundle(CaBundle::from_pem(trust.as_bytes()).unwrap());
+    target.server_trust = ServerTrust::CaBundle(CaBundle::from_pem(trust.as_bytes()).unwrap());
     let resolver: Arc<dyn ServiceResolver> = directory.clone();
     Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver)).unwrap()
 }

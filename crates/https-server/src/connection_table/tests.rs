@@ -51,7 +51,7 @@ const LIMITS: fn() -> Limits = || Limits {
 impl Scene {
     fn new(limits: Limits) -> Self {
         let faults = Arc::new(Mutex::new(Vec::new()));
-        let report: ReportFault = {
+        let report: ConnectionFaultReporter = {
             let faults = Arc::clone(&faults);
             Arc::new(move |fault| match fault {
                 ConnectionFault::Evicted { peer, limit } => {
@@ -90,8 +90,8 @@ impl Scene {
                 is_open
             }
             Handshake(name, address) => self.open(name, address),
-            User(name, user) => self.slots[name].assign_to_user(user, false).is_ok(),
-            Admin(name) => self.slots[name].assign_to_user("root", true).is_ok(),
+            User(name, user) => self.slots[name].assign_connection_to_user(user, false).is_ok(),
+            Admin(name) => self.slots[name].assign_connection_to_user("root", true).is_ok(),
             Begin(name) => {
                 let begun = self.slots[name].begin_request();
                 let has_begun = begun.is_some();
@@ -132,7 +132,10 @@ fn check(limits: Limits, steps: &[Step], want: bool, faults: &[(&str, &str, Conn
         &open.loopback_reserve_connections,
     ];
     assert!(open.connections_by_number.is_empty() && sets.iter().all(|set| set.is_empty()));
-    assert!(open.unauthenticated_by_address.is_empty() && open.connections_by_user.is_empty());
+    assert!(
+        open.unauthenticated_connections_by_address.is_empty()
+            && open.connections_by_user.is_empty()
+    );
 }
 
 const FAR: &str = "10.0.0.1";
@@ -335,10 +338,10 @@ async fn the_reserve_waits_for_an_administrator_for_so_long() {
 #[test]
 fn without_descriptors_a_connection_goes() {
     let mut scene = Scene::new(LIMITS());
-    assert!(!scene.table.evict_for_descriptor(), "there is none");
+    assert!(!scene.table.evict_to_free_descriptor(), "there is none");
     for step in [Open("a", FAR), User("a", "jane"), Open("b", FAR)] {
         scene.take(step);
     }
-    assert!(scene.table.evict_for_descriptor() && scene.table.evict_for_descriptor());
+    assert!(scene.table.evict_to_free_descriptor() && scene.table.evict_to_free_descriptor());
     assert_eq!(scene.faults(), ["b evicted Descriptors", "a evicted Descriptors"]);
 }

@@ -15,7 +15,10 @@ use crate::watched_files::read;
 ///
 /// # Errors
 /// [`PkiError`] if an input file cannot be read, or the kubeconfig cannot be written.
-pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<PathBuf>, PkiError> {
+pub fn write_admin_kubeconfig(
+    pki: &PkiFiles,
+    address: SocketAddr,
+) -> Result<Option<PathBuf>, PkiError> {
     let Some(admin) = &pki.admin_certificate else {
         return Ok(None);
     };

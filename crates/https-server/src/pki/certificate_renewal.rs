@@ -9,7 +9,7 @@ use super::{PkiError, PkiFiles, PkiOptions, prepare_pki_files};
 ///
 /// Missing files are not generated: the server runs with the files that it has read, and no one would notice
 /// a key that replaced a removed one until the next start.
-pub async fn renew_periodically(
+pub async fn renew_certificates_periodically(
     mut options: PkiOptions,
     interval: Duration,
     clock: impl Fn() -> SystemTime,
@@ -21,7 +21,9 @@ pub async fn renew_periodically(
         options.current_time = clock();
         let own = options.clone();
         // A renewal that panics or is cancelled at shutdown says nothing about the files.
-        let Ok(outcome) = tokio::task::spawn_blocking(move || renew_expiring(&own)).await else {
+        let Ok(outcome) =
+            tokio::task::spawn_blocking(move || renew_expiring_certificates(&own)).await
+        else {
             continue;
         };
         match outcome {
@@ -42,8 +44,8 @@ pub async fn renew_periodically(
     }
 }
 
-fn renew_expiring(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
-    let operator_files = &options.operator_files;
+fn renew_expiring_certificates(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
+    let operator_files = &options.operator_pki_files;
     let pairs = [
         ("apiserver", operator_files.serving_certificate.is_none()),
         ("admin", operator_files.client_ca_file.is_none()),

@@ -68,7 +68,7 @@ fn write_via_temporary_file<T>(
 ) -> Result<T, PkiError> {
     let write = || {
         let temporary = temporary_path(path)?;
-        let placed = write_synced(&temporary, contents).and_then(|()| place(&temporary));
+        let placed = write_and_sync_file(&temporary, contents).and_then(|()| place(&temporary));
         if placed.is_err() {
             // The first error is more useful than an error of the cleanup.
             let _ = fs::remove_file(&temporary);
@@ -80,7 +80,7 @@ fn write_via_temporary_file<T>(
     write().map_err(|source| PkiError::Write { path: path.display().to_string(), source })
 }
 
-fn write_synced(path: &Path, contents: &[u8]) -> io::Result<()> {
+fn write_and_sync_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
     file.write_all(contents)?;
     file.sync_all()

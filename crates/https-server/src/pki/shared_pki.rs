@@ -14,7 +14,7 @@ use super::certificate_file::Certificate;
 use super::issue_certificate::IssuingAuthority;
 use super::server_names::ServerNames;
 use super::{
-    CertificateFiles, IssueLeafCertificate, PkiError, PkiFileGenerator, missing_file_error,
+    CertificateFiles, LeafCertificateIssuer, PkiError, PkiFileGenerator, missing_file_error,
     private_files, unusable_file_error,
 };
 
@@ -60,7 +60,7 @@ pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, Pki
     let SharedPkiOptions { directory, server_url, server_names: names, current_time: now } =
         options;
     private_files::create_directory(directory)?;
-    refuse_writable_by_others(directory)?;
+    refuse_directory_writable_by_others(directory)?;
     for name in SHARED_FILES {
         let path = directory.join(name);
         if fs::symlink_metadata(&path).is_ok() {
@@ -69,7 +69,7 @@ pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, Pki
     }
     let mut generator =
         PkiFileGenerator { directory, current_time: *now, written_files: Vec::new() };
-    match write_shared_files(&mut generator, names, server_url) {
+    match write_shared_pki_files(&mut generator, names, server_url) {
         Ok(()) => Ok(generator.written_files),
         Err(error) => {
             for path in &generator.written_files {
@@ -81,7 +81,7 @@ pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, Pki
     }
 }
 
-fn write_shared_files(
+fn write_shared_pki_files(
     generator: &mut PkiFileGenerator<'_>,
     names: &ServerNames,
     server_url: &str,
@@ -129,7 +129,7 @@ pub fn renew_shared_pki(directory: &Path, now: SystemTime) -> Result<Vec<PathBuf
         (generator.certificate_and_key_paths("ca"), generator.certificate_and_key_paths("admin"));
     if generator.written_files.contains(&admin.certificate_path) {
         let path = directory.join(KUBECONFIG);
-        let url = read_server_url(&path)?;
+        let url = read_kubeconfig_server_url(&path)?;
         let text = build_kubeconfig_text(&url, &ca.certificate_path, &admin)?;
         private_files::replace_atomically(&path, text.as_bytes())?;
         generator.written_files.push(path);
@@ -144,7 +144,7 @@ fn ensure_leaf_certificates(
 ) -> Result<(), PkiError> {
     let (now, ca) = (generator.current_time, generator.certificate_and_key_paths("ca"));
     let front_proxy_ca = generator.certificate_and_key_paths("front-proxy-ca");
-    let leaves: [(&str, &CertificateFiles, IssueLeafCertificate<'_>); 3] = [
+    let leaves: [(&str, &CertificateFiles, LeafCertificateIssuer<'_>); 3] = [
         ("apiserver", &ca, &|authority: &IssuingAuthority, key| {
             authority.issue_serving_certificate(key, names, now)
         }),
@@ -163,7 +163,7 @@ fn ensure_leaf_certificates(
 }
 
 /// The URL of the server in a kubeconfig that [`create_shared_pki`] wrote.
-fn read_server_url(path: &Path) -> Result<String, PkiError> {
+fn read_kubeconfig_server_url(path: &Path) -> Result<String, PkiError> {
     let text = private_files::read_text_file(path)?;
     let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("server: \""));
     let url = lines.next().and_then(|rest| rest.strip_suffix('"')).map(str::to_owned);
@@ -171,7 +171,7 @@ fn read_server_url(path: &Path) -> Result<String, PkiError> {
 }
 
 /// A user who can write to the directory can replace the authority that all servers trust.
-fn refuse_writable_by_others(directory: &Path) -> Result<(), PkiError> {
+fn refuse_directory_writable_by_others(directory: &Path) -> Result<(), PkiError> {
     let found = fs::metadata(directory)
         .map_err(|source| PkiError::Directory { path: directory.display().to_string(), source })?;
     match found.permissions().mode() & 0o022 {

@@ -26,7 +26,7 @@ fn options(directory: &Path) -> PkiOptions {
     PkiOptions {
         directory: directory.to_owned(),
         server_names: ServerNames::new(Some("Gate"), ["192.0.2.7".parse().unwrap()]),
-        operator_files: OperatorFiles::default(),
+        operator_pki_files: OperatorPkiFiles::default(),
         current_time: now(),
     }
 }
@@ -58,7 +58,8 @@ fn a_first_start_makes_every_file_for_the_owner_alone() {
     for name in ALL {
         assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
     }
-    let kubeconfig = write_kubeconfig(&pki, "0.0.0.0:6443".parse().unwrap()).unwrap().unwrap();
+    let kubeconfig =
+        write_admin_kubeconfig(&pki, "0.0.0.0:6443".parse().unwrap()).unwrap().unwrap();
     assert_eq!(mode(&kubeconfig), 0o600);
 }
 
@@ -252,7 +253,7 @@ fn files_of_the_operator_win() {
     let brought = prepare_pki_files(&options(theirs.path())).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
-    options.operator_files = OperatorFiles {
+    options.operator_pki_files = OperatorPkiFiles {
         serving_certificate: Some(brought.serving_certificate.clone()),
         client_ca_file: Some(brought.client_ca_file.clone()),
         service_account_key_file: Some(brought.service_account_key_file.clone()),
@@ -262,7 +263,7 @@ fn files_of_the_operator_win() {
     assert_eq!(pki.serving_certificate, brought.serving_certificate);
     assert_eq!(pki.client_ca_file, brought.client_ca_file);
     assert_eq!(pki.service_account_key_file, brought.service_account_key_file);
-    assert_eq!(write_kubeconfig(&pki, "127.0.0.1:1".parse().unwrap()).unwrap(), None);
+    assert_eq!(write_admin_kubeconfig(&pki, "127.0.0.1:1".parse().unwrap()).unwrap(), None);
 }
 
 #[test]
@@ -291,7 +292,7 @@ fn the_kubeconfig_follows_the_address() {
     let directory = tempfile::tempdir().unwrap();
     let pki = prepare_pki_files(&options(directory.path())).unwrap();
     let server = |address: &str| {
-        let path = write_kubeconfig(&pki, address.parse().unwrap()).unwrap().unwrap();
+        let path = write_admin_kubeconfig(&pki, address.parse().unwrap()).unwrap().unwrap();
         let text = fs::read_to_string(path).unwrap();
         text.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap().to_owned()
     };
@@ -325,7 +326,15 @@ fn renewing(
             renewed.map(|pki| pki.written_files.clone()).map_err(|error| error.to_string().into());
         sender.send(renewed).unwrap();
     };
-    (tokio::spawn(renew_periodically(options, Duration::from_millis(2), clock, report)), reports)
+    (
+        tokio::spawn(renew_certificates_periodically(
+            options,
+            Duration::from_millis(2),
+            clock,
+            report,
+        )),
+        reports,
+    )
 }
 
 async fn next<T: Send + 'static>(reports: std::sync::mpsc::Receiver<T>) -> T {
@@ -350,7 +359,7 @@ async fn certificates_are_renewed_while_the_server_runs() {
             pki.admin_certificate.unwrap().certificate_path
         ]
     );
-    assert!(in_use.reload().unwrap());
+    assert!(in_use.reload_if_changed().unwrap());
     assert_ne!(in_use.certificate_chain(), old);
     let renewed = Certificate::read(&pki.serving_certificate.certificate_path).unwrap();
     assert_eq!(renewed.not_after, now() + (340 + 365) * DAY);

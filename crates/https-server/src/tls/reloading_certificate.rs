@@ -45,7 +45,7 @@ impl ReloadingCertificate {
     ///
     /// # Errors
     /// [`TlsError`] if the changed files hold no usable pair.
-    pub fn reload(&self) -> Result<bool, TlsError> {
+    pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
         let mut watched = self.watched_files.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(contents) = watched.read_if_changed()? else {
             return Ok(false);
@@ -67,7 +67,8 @@ impl ReloadingCertificate {
             tokio::time::sleep(interval).await;
             let this = Arc::clone(&self);
             // A reload that panics or is cancelled at shutdown says nothing about the files.
-            let Ok(outcome) = tokio::task::spawn_blocking(move || this.reload()).await else {
+            let Ok(outcome) = tokio::task::spawn_blocking(move || this.reload_if_changed()).await
+            else {
                 continue;
             };
             match outcome {

@@ -23,7 +23,7 @@ fn host(limits: Limits) -> Arc<Host> {
             && connection.record_authenticated_user(user, user == "root").is_err()
         {
             connection.close();
-            let mut response = Response::new(Body::empty());
+            let mut response = Response::new(Body::empty_body());
             *response.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
             return response;
         }

@@ -35,7 +35,7 @@ impl Gate {
                 gate.n_begun.fetch_add(1, Ordering::SeqCst);
                 let _ = gate.is_open.acquire().await.unwrap();
                 gate.n_ended.fetch_add(1, Ordering::SeqCst);
-                Response::new(Body::empty())
+                Response::new(Body::empty_body())
             }
         })
     }
@@ -74,7 +74,7 @@ async fn a_request_goes_on_without_its_peer_and_draining_waits_for_it() {
     let plan = DrainPlan {
         unready_delay: Duration::ZERO,
         watch_termination_period: Duration::ZERO,
-        request_timeout: Duration::from_secs(20),
+        request_drain_timeout: Duration::from_secs(20),
     };
     let mut draining = {
         let shutdown = host.shutdown.clone();
@@ -92,7 +92,7 @@ async fn a_request_goes_on_without_its_peer_and_draining_waits_for_it() {
 #[tokio::test]
 async fn streams_that_are_reset_still_count() {
     let gate = Gate::new();
-    let host = gate.host(Limits { streams_max: 3, ..Limits::default() });
+    let host = gate.host(Limits { concurrent_streams_max: 3, ..Limits::default() });
     let sender = host.http2(&Client::default()).await;
     for _ in 0..12 {
         let mut sender = sender.clone();

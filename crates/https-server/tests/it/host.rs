@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use https_server::{
-    Body, CertificateFiles, Connection, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    Body, CertificateFiles, Connection, Limits, Listener, OperatorPkiFiles, PkiFiles, PkiOptions,
     ReloadingCertificate, ServerNames, Shutdown,
 };
 use hyper::body::Incoming;
@@ -41,7 +41,7 @@ pub(crate) fn pki(directory: &TempDir) -> PkiFiles {
     https_server::prepare_pki_files(&PkiOptions {
         directory: directory.path().to_owned(),
         server_names: ServerNames::new(None, []),
-        operator_files: OperatorFiles::default(),
+        operator_pki_files: OperatorPkiFiles::default(),
         current_time: SystemTime::now(),
     })
     .unwrap()
@@ -59,10 +59,10 @@ impl Host {
             Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).unwrap());
         let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate)).unwrap());
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls).unwrap();
-        let address = listener.address();
+        let address = listener.bound_address();
         let shutdown = Shutdown::new();
         let troubles = Arc::new(Mutex::new(Vec::new()));
-        let report: https_server::ReportFault = {
+        let report: https_server::ConnectionFaultReporter = {
             let troubles = Arc::clone(&troubles);
             Arc::new(move |trouble| troubles.lock().unwrap().push(trouble.to_string()))
         };

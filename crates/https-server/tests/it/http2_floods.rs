@@ -125,7 +125,7 @@ async fn a12_a_header_list_of_a_megabyte_is_no_request() {
         let paths = Arc::clone(&paths);
         Host::start(Limits::default(), move |request, _| {
             paths.lock().unwrap().push(request.uri().path().to_owned());
-            async { http::Response::new(https_server::Body::empty()) }
+            async { http::Response::new(https_server::Body::empty_body()) }
         })
     };
     let stream = host.tls(&Client { alpn: "h2", ..Client::default() }).await.unwrap();

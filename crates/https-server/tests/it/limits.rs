@@ -107,7 +107,7 @@ async fn requests_at_one_time_over_http2() {
                     }
                     running.fetch_add(1, Ordering::Relaxed);
                     gate.acquire().await.unwrap().forget();
-                    Response::new(Body::empty())
+                    Response::new(Body::empty_body())
                 }
             })
         };

@@ -145,7 +145,7 @@ async fn the_identity_is_computed_once_for_a_connection() {
         async move {
             connection
                 .get_or_compute_identity(|_| true, |_| counter.fetch_add(1, Ordering::Relaxed));
-            Response::new(Body::empty())
+            Response::new(Body::empty_body())
         }
     });
     for connections in 1..=3 {
@@ -202,7 +202,7 @@ async fn chunks_arrive_one_by_one() {
 async fn a_panic_takes_one_request_only() {
     let host = Host::start(Limits::default(), |request, _| async move {
         assert_ne!(request.uri().path(), "/panic");
-        Response::new(Body::empty())
+        Response::new(Body::empty_body())
     });
     let mut sender = host.http1(&Client::default()).await;
     assert_eq!(sender.send_request(request("/panic", "")).await.unwrap().status(), 500);
@@ -219,8 +219,8 @@ async fn plain_http_is_for_loopback() {
         "cannot listen on 0.0.0.0:0: plain HTTP is for loopback addresses only"
     );
     let listener = Listener::dangerous_bind_plain("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = listener.address();
-    let report: https_server::ReportFault = Arc::new(|_| {});
+    let address = listener.bound_address();
+    let report: https_server::ConnectionFaultReporter = Arc::new(|_| {});
     tokio::spawn(https_server::serve(
         listener,
         Limits::default(),
@@ -238,10 +238,10 @@ async fn plain_http_is_for_loopback() {
 #[tokio::test]
 async fn an_address_in_use_is_named() {
     let first = Listener::dangerous_bind_plain("127.0.0.1:0".parse().unwrap()).unwrap();
-    let error = Listener::dangerous_bind_plain(first.address()).unwrap_err().to_string();
+    let error = Listener::dangerous_bind_plain(first.bound_address()).unwrap_err().to_string();
     let want = format!(
         "cannot listen on {}: the address is in use, perhaps by another server",
-        first.address()
+        first.bound_address()
     );
     assert_eq!(error, want);
 }

@@ -31,8 +31,8 @@ async fn a_new_pair_is_shown_to_the_next_connection() {
     let _directory = replace(&host);
     // The trust was replaced as well, so no client accepts the old pair any more.
     assert!(host.tls(&Client::default()).await.is_err());
-    assert!(host.certificate.reload().unwrap());
-    assert!(!host.certificate.reload().unwrap());
+    assert!(host.certificate.reload_if_changed().unwrap());
+    assert!(!host.certificate.reload_if_changed().unwrap());
     let stream = host.tls(&Client::default()).await.unwrap();
     let shown = stream.get_ref().1.peer_certificates().unwrap()[0].clone();
     assert_eq!(
@@ -60,16 +60,16 @@ async fn a_bad_pair_leaves_the_old_one_in_use() {
     for (new_certificate, new_key, want) in cases {
         fs::write(certificate, new_certificate).unwrap();
         fs::write(key, new_key).unwrap();
-        let error = host.certificate.reload().unwrap_err().to_string();
+        let error = host.certificate.reload_if_changed().unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
         host.tls(&Client::default()).await.unwrap();
     }
     fs::remove_file(key).unwrap();
-    let error = host.certificate.reload().unwrap_err().to_string();
+    let error = host.certificate.reload_if_changed().unwrap_err().to_string();
     assert!(error.contains("cannot read `"), "{error}");
     host.tls(&Client::default()).await.unwrap();
     fs::write(key, good_key).unwrap();
-    assert!(host.certificate.reload().unwrap());
+    assert!(host.certificate.reload_if_changed().unwrap());
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::host::{Client, Host, SOON, request, soon, text};
 const PLAN: DrainPlan = DrainPlan {
     unready_delay: Duration::ZERO,
     watch_termination_period: Duration::ZERO,
-    request_timeout: SOON,
+    request_drain_timeout: SOON,
 };
 
 fn closed() -> Arc<Semaphore> {
@@ -110,7 +110,7 @@ async fn a_request_that_does_not_end_is_dropped() {
     let mut sender = host.http1(&Client::default()).await;
     let stuck = tokio::spawn(async move { sender.send_request(request("/slow", "")).await });
     soon("the request", came.acquire()).await.unwrap().forget();
-    let plan = DrainPlan { request_timeout: Duration::from_millis(100), ..PLAN };
+    let plan = DrainPlan { request_drain_timeout: Duration::from_millis(100), ..PLAN };
     assert_eq!(host.shutdown.drain(plan).await, DrainResult::Dropped(1));
     assert!(stuck.await.unwrap().is_err());
     soon("the end of the server", host.task).await.unwrap();

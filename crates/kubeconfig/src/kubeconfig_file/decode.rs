@@ -6,7 +6,7 @@ use document::{
     parse_document,
 };
 
-use super::read::{Kubeconfig, read};
+use super::kubeconfig_reader::{Kubeconfig, read};
 use super::schema::{CONFIG, KIND, VERSION};
 
 /// The name of the client's registry of kinds, which its messages contain.
@@ -34,7 +34,8 @@ pub fn decode_kubeconfig(source: &Source<'_>) -> Result<DecodedKubeconfig, Decod
     let mut warnings = Vec::new();
     match decode_kubeconfig_text(source, &text, malformed, &lines, &mut warnings) {
         Ok(kubeconfig) => {
-            let warnings = warnings.into_iter().map(|it| it.into_warning(source.name, &lines));
+            let warnings =
+                warnings.into_iter().map(|it| it.into_positioned_warning(source.name, &lines));
             Ok(DecodedKubeconfig { kubeconfig, warnings: warnings.collect() })
         }
         Err(error) => Err(error.into_decode_error(source.name, &lines)),

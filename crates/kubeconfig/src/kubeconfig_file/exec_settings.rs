@@ -4,7 +4,7 @@ use std::fmt;
 
 use document::{DecodeProblem, Node, ObjectReader, SourcePosition, Span, Value, WithPosition};
 
-use super::read::{FieldOwner, KubeconfigReader, read_text_list};
+use super::kubeconfig_reader::{FieldOwner, KubeconfigReader, read_text_list};
 
 /// A program that provides the credentials of a user, as `client.authentication.k8s.io` defines it.
 #[derive(Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! The fields of a kubeconfig that the reader uses. All others are ignored.
 
-use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
+use document::{FieldSchema, FieldType, ObjectSchema, SchemaTextRule};
 
 /// The kind of a kubeconfig.
 pub(crate) const KIND: &str = "Config";
@@ -12,7 +12,7 @@ const fn field(name: &'static str, field_type: FieldType) -> FieldSchema {
 }
 
 const fn text_field_schema(name: &'static str) -> FieldSchema {
-    field(name, FieldType::Text(TextRule::Any))
+    field(name, FieldType::Text(SchemaTextRule::Any))
 }
 
 const fn bool_field_schema(name: &'static str) -> FieldSchema {

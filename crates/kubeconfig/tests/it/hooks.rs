@@ -1,15 +1,15 @@
 //! Files of authorization hooks: endpoints, certificates and the faults of such files.
 
 use document::WarningCode;
-use https_client::{Destination, Proxy, Scheme, ServiceName, Trust};
-use kubeconfig::{HookConnection, LoadedConnections};
+use https_client::{Destination, Proxy, Scheme, ServerTrust, ServiceName};
+use kubeconfig::{AuthorizationHookConnection, LoadedConnections};
 
 use crate::test_folder::{TestFolder, config};
 
 const HEADER: &str = "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n\
     kind: ExternalAuthorizationHookConfiguration\nexternalAuthorizationHooks:\n";
 
-fn hooks(test_folder: &TestFolder, list: &str) -> Vec<HookConnection> {
+fn hooks(test_folder: &TestFolder, list: &str) -> Vec<AuthorizationHookConnection> {
     match test_folder.load(&format!("{HEADER}{list}")) {
         Ok(LoadedConnections::Hooks(hooks)) => hooks,
         other => panic!("expected hooks, got {other:?}"),
@@ -24,18 +24,18 @@ fn shw_01_a_service_is_called_at_its_root() {
         some-namespace}}\n";
     let [hook] = hooks(&test_folder, list).try_into().unwrap();
     assert_eq!(hook.name, "webhook-name");
-    let target = &hook.service_connection.client_target;
+    let target = &hook.server_connection.client_target;
     let service = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
         port: None,
     };
-    assert_eq!(service.dns_name(), "some-service.some-namespace.svc");
+    assert_eq!(service.service_dns_name(), "some-service.some-namespace.svc");
     assert_eq!(target.destination, Destination::Service(service));
     assert_eq!(target.path, "/");
-    assert!(matches!(target.trust, Trust::CaBundle(_)));
+    assert!(matches!(target.server_trust, ServerTrust::CaBundle(_)));
     assert!(target.client_certificate.is_some());
-    let files = test_folder.names(&hook.service_connection.source_files);
+    let files = test_folder.names(&hook.server_connection.source_files);
     assert_eq!(files, ["config", "ca.pem", "client.pem", "client.key"]);
 }
 
@@ -66,8 +66,8 @@ fn shw_04_a_service_takes_precedence_over_a_url() {
     let test_folder = TestFolder::new();
     let list = "- name: a\n  clientConfig: {url: 'https://h', service: {name: s, namespace: ns}}\n";
     let [hook] = hooks(&test_folder, list).try_into().unwrap();
-    assert!(matches!(hook.service_connection.client_target.destination, Destination::Service(_)));
-    assert_eq!(hook.service_connection.warnings[0].code, WarningCode::IgnoredHookUrl);
+    assert!(matches!(hook.server_connection.client_target.destination, Destination::Service(_)));
+    assert_eq!(hook.server_connection.warnings[0].code, WarningCode::IgnoredHookUrl);
     assert!(
         test_folder
             .refusal(&format!("{HEADER}- name: a\n"))
@@ -81,10 +81,10 @@ fn shw_15_a_url_with_an_authority_only() {
     let list =
         "- name: a\n  clientConfig: {url: 'https://h:8443/authorize/', serverCaFile: ca.pem}\n";
     let [hook] = hooks(&test_folder, list).try_into().unwrap();
-    let target = &hook.service_connection.client_target;
+    let target = &hook.server_connection.client_target;
     let url = Destination::Url { scheme: Scheme::Https, host: "h".to_owned(), port: Some(8443) };
     assert_eq!((&target.destination, &*target.path), (&url, "/authorize"));
-    assert!(matches!(target.trust, Trust::CaBundle(_)));
+    assert!(matches!(target.server_trust, ServerTrust::CaBundle(_)));
     assert_eq!((&target.client_certificate, &target.proxy), (&None, &Proxy::Environment));
 }
 

@@ -1,7 +1,7 @@
 //! The URL of the server, the proxy, compression and the server name.
 
 use document::WarningCode;
-use https_client::{Credentials, Destination, Proxy, ProxyUrl, Scheme, Trust};
+use https_client::{Credentials, Destination, Proxy, ProxyUrl, Scheme, ServerTrust};
 
 use crate::test_folder::{TestFolder, config};
 
@@ -42,7 +42,10 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
         "tokenFile: missing, as: jane, client-certificate: junk, client-key: junk",
     ));
     let target = &connection.client_target;
-    assert_eq!((&target.trust, &target.credentials), (&Trust::System, &Credentials::None));
+    assert_eq!(
+        (&target.server_trust, &target.credentials),
+        (&ServerTrust::System, &Credentials::None)
+    );
     assert_eq!(target.client_certificate, None);
     assert_eq!(target.impersonation.user, "jane");
     let codes: Vec<_> = connection.warnings.iter().map(|warning| warning.code).collect();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fake_http::{Authority, Issued, Leaf};
-use kubeconfig::{LoadError, LoadedConnections, ServiceConnection, load_connections, read_file};
+use kubeconfig::{LoadError, LoadedConnections, ServerConnection, load_connections, read_file};
 
 /// A folder with the CA certificate `ca.pem`, the client certificate `client.pem` and its key `client.key`, a
 /// token, and a file that is none of these.
@@ -41,7 +41,7 @@ impl TestFolder {
     }
 
     /// The connection of a kubeconfig.
-    pub(crate) fn connection(&self, content: &str) -> ServiceConnection {
+    pub(crate) fn connection(&self, content: &str) -> ServerConnection {
         match self.load(content) {
             Ok(LoadedConnections::Kubeconfig(connection)) => *connection,
             other => panic!("expected a connection, got {other:?}\n{content}"),

@@ -1,7 +1,7 @@
 //! The CA bundle that the client trusts, and the client certificate.
 
 use document::WarningCode;
-use https_client::{CaBundle, PemLocation, Trust};
+use https_client::{CaBundle, PemLocation, ServerTrust};
 
 use crate::test_folder::{TestFolder, base64, config, is_at};
 
@@ -19,17 +19,17 @@ fn user(rest: &str) -> String {
 fn ca_bundles_come_from_a_file_or_inline_data() {
     let test_folder = TestFolder::new();
     let pem = std::fs::read(test_folder.path("ca.pem")).unwrap();
-    let roots = Trust::CaBundle(CaBundle::from_pem(&pem).unwrap());
+    let roots = ServerTrust::CaBundle(CaBundle::from_pem(&pem).unwrap());
     let connection = test_folder.connection(&cluster("certificate-authority: ./ca.pem"));
-    assert_eq!(connection.client_target.trust, roots);
+    assert_eq!(connection.client_target.server_trust, roots);
     assert_eq!(test_folder.names(&connection.source_files), ["config", "ca.pem"]);
     let absolute = format!("certificate-authority: '{}'", test_folder.path("ca.pem").display());
-    assert_eq!(test_folder.connection(&cluster(&absolute)).client_target.trust, roots);
+    assert_eq!(test_folder.connection(&cluster(&absolute)).client_target.server_trust, roots);
     let data = format!("certificate-authority-data: {}", base64(&pem));
     let connection = test_folder.connection(&cluster(&data));
-    assert_eq!(connection.client_target.trust, roots);
+    assert_eq!(connection.client_target.server_trust, roots);
     assert_eq!(test_folder.names(&connection.source_files), ["config"]);
-    assert_eq!(test_folder.connection(&user("")).client_target.trust, Trust::System);
+    assert_eq!(test_folder.connection(&user("")).client_target.server_trust, ServerTrust::System);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn ca_bundles_conflict_with_each_other_and_the_insecure_flag() {
         );
     }
     let connection = test_folder.connection(&cluster("insecure-skip-tls-verify: true"));
-    assert_eq!(connection.client_target.trust, Trust::DangerousAcceptAny);
+    assert_eq!(connection.client_target.server_trust, ServerTrust::DangerousAcceptAny);
     assert_eq!(connection.warnings[0].code, WarningCode::UnverifiedServer);
 }
 
@@ -88,13 +88,16 @@ fn client_certificate_files_are_not_inlined() {
         PemLocation::File(path) => is_at(path, &test_folder, name),
         PemLocation::Inline(_) => false,
     };
-    assert!(is_file(&identity.certificate, "client.pem") && is_file(&identity.key, "client.key"));
+    assert!(
+        is_file(&identity.certificate_location, "client.pem")
+            && is_file(&identity.key, "client.key")
+    );
     assert_eq!(test_folder.names(&connection.source_files), ["config", "client.pem", "client.key"]);
 
     let data = base64(test_folder.client.key_pem.as_bytes());
     let mixed = user(&format!("client-certificate: client.pem, client-key-data: {data}"));
     let identity = test_folder.connection(&mixed).client_target.client_certificate.unwrap();
-    assert!(is_file(&identity.certificate, "client.pem"));
+    assert!(is_file(&identity.certificate_location, "client.pem"));
     assert!(matches!(identity.key, PemLocation::Inline(_)));
 
     // As in Kubernetes, a key without a certificate is ignored.

@@ -5,14 +5,15 @@ use std::path::Path;
 use document::Source;
 use https_client::{Credentials, PemLocation, Secret};
 use kubeconfig::{
-    LoadError, ServiceUsers, UserCredentials, load_service_users, parse_service_users, read_file,
+    LoadError, UserCredentials, UsersByServerName, load_users_by_server_name,
+    parse_users_by_server_name, read_file,
 };
 use proptest::prelude::*;
 
 use crate::test_folder::{TestFolder, base64, is_at};
 
-fn load(test_folder: &TestFolder, content: &str) -> Result<ServiceUsers, LoadError> {
-    load_service_users(&test_folder.write("config", content), &read_file)
+fn load(test_folder: &TestFolder, content: &str) -> Result<UsersByServerName, LoadError> {
+    load_users_by_server_name(&test_folder.write("config", content), &read_file)
 }
 
 /// The error message of a file that is refused, and the positions of all faults.
@@ -56,8 +57,8 @@ users:
         ),
     )
     .unwrap();
-    let by_name = |name: &str| users.users_by_name.get(name).unwrap();
-    assert_eq!(users.users_by_name.len(), 6);
+    let by_name = |name: &str| users.users_by_server_name.get(name).unwrap();
+    assert_eq!(users.users_by_server_name.len(), 6);
     let token = |text: &str| Credentials::Token(Secret::new(text));
     assert_eq!(*by_name("h.example.com:8443"), only(token("hunter2")));
     match &by_name("*.example.com").credentials {
@@ -67,13 +68,16 @@ users:
         other => panic!("{other:?}"),
     }
     let identity = by_name("files").client_certificate.as_ref().unwrap();
-    assert_eq!(identity.certificate, PemLocation::File(test_folder.path("client.pem")));
+    assert_eq!(identity.certificate_location, PemLocation::File(test_folder.path("client.pem")));
     assert_eq!(identity.key, PemLocation::File(test_folder.path("client.key")));
     let both = by_name("data");
     assert_eq!(both.credentials, token("both"));
     let identity = both.client_certificate.as_ref().unwrap();
-    assert_eq!(identity.certificate, PemLocation::Inline(Secret::new(certificate.as_str())));
-    identity.check_usable().unwrap();
+    assert_eq!(
+        identity.certificate_location,
+        PemLocation::Inline(Secret::new(certificate.as_str()))
+    );
+    identity.check_certificate_usable().unwrap();
     let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
     assert_eq!(*by_name("*"), only(basic));
     assert_eq!(*by_name("nobody"), only(Credentials::None));
@@ -107,7 +111,7 @@ users:
     assert_eq!(current(&file("c", "a")), Some(only(Credentials::Token(Secret::new("hunter2")))));
     assert_eq!(current(&file("''", "a")), None);
     assert_eq!(current(&file("c", "''")), None);
-    assert_eq!(load(&test_folder, "").unwrap().users_by_name.len(), 0);
+    assert_eq!(load(&test_folder, "").unwrap().users_by_server_name.len(), 0);
     assert_eq!(
         refusal(&test_folder, &file("d", "a")),
         (
@@ -151,7 +155,7 @@ fn invalid_users_are_refused_with_positions() {
          for e; found [token basicAuth], only one is allowed]"
     );
     assert_eq!(places, ["3:21", "5:10", "7:14", "9:3", "11:17"]);
-    let missing = load_service_users(Path::new("/nowhere/users"), &read_file).unwrap_err();
+    let missing = load_users_by_server_name(Path::new("/nowhere/users"), &read_file).unwrap_err();
     assert_eq!(missing.to_string(), "open /nowhere/users: no such file or directory");
     let twice = "users:\n- {name: a, user: {}}\n- {name: a, user: {}}\n";
     assert!(refusal(&test_folder, twice).0.contains("duplicate name \"a\" in list"));
@@ -212,7 +216,7 @@ proptest! {
             _ => Err(std::io::ErrorKind::NotFound.into()),
         };
         let source = Source { name: "config", file_bytes: text.as_bytes() };
-        if let Err(error) = parse_service_users(&source, Path::new("/x/config"), &read) {
+        if let Err(error) = parse_users_by_server_name(&source, Path::new("/x/config"), &read) {
             prop_assert!(!error.to_string().is_empty());
             for found in error.diagnostics() {
                 prop_assert!(text.get(found.position.start..found.position.end_offset).is_some(), "{:?}", found);

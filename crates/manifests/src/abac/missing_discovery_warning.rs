@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use authz::{Attributes, Recorder, Target, User, Verb, Verdict};
+use authz::{Attributes, Target, TraceRecorder, User, Verb, Verdict};
 use authz_abac::{Policy, Snapshot};
 use document::{LineIndex, Source, Span, Warning, WarningCode};
 
@@ -70,7 +70,7 @@ fn may_read_discovery_paths(snapshot: &Snapshot, policy: &Policy) -> bool {
     let user = User { name: spec.user.clone(), groups, ..User::default() };
     DISCOVERY_PATHS.into_iter().all(|path| {
         let request = Attributes { user: Some(&user), verb: Verb::GET, target: Target::Path(path) };
-        snapshot.authorize(&request, Recorder::disabled_recorder()).verdict == Verdict::Allow
+        snapshot.authorize(&request, TraceRecorder::disabled_recorder()).verdict == Verdict::Allow
     })
 }
 

@@ -3,7 +3,7 @@
 use authz_abac::{Policy, PolicySpec};
 use document::{Entry, Span, Value, hint, json};
 
-use super::load_policies::{PolicyLoadOptions, UnsetAttributeMatching};
+use super::load_abac_policies::{AbacPolicyLoadOptions, UnsetAttributeMatching};
 
 /// The API group of policies.
 pub const GROUP: &str = "abac.authorization.kubernetes.io";
@@ -20,7 +20,7 @@ pub(super) const V0_FIELDS: &[&str] =
 /// The policies of one line, with its version and its unknown fields.
 #[derive(Debug)]
 pub(super) struct PolicyLine {
-    /// The policies of the line: usually one; see [`Policy::from_v0_matching_unset`] for the
+    /// The policies of the line: usually one; see [`Policy::from_v0_matching_absent_attributes`] for the
     /// exception.
     pub(super) policies: Vec<Policy>,
     pub(super) version: PolicyLineVersion,
@@ -78,7 +78,7 @@ impl PolicyLineError {
 pub(super) fn parse_policy_line(
     number: usize,
     text: &str,
-    options: PolicyLoadOptions,
+    options: AbacPolicyLoadOptions,
 ) -> Result<PolicyLine, PolicyLineError> {
     let node =
         json::parse_json(text).map_err(|error| PolicyLineError::new(error.span, error.message))?;
@@ -90,7 +90,7 @@ pub(super) fn parse_policy_line(
             return Err(PolicyLineError::new(node.span, message));
         }
     };
-    let (version, legacy_kind) = read_line_version(entries, node.span)?;
+    let (version, legacy_kind) = read_policy_line_version(entries, node.span)?;
     let mut unknown_fields = Vec::new();
     let policies = match version {
         PolicyLineVersion::V1beta1 => {
@@ -100,7 +100,9 @@ pub(super) fn parse_policy_line(
             let spec = read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?;
             match options.unset_attribute_matching {
                 UnsetAttributeMatching::Empty => vec![Policy::from_v0(number, spec)],
-                UnsetAttributeMatching::Match => Policy::from_v0_matching_unset(number, spec),
+                UnsetAttributeMatching::Match => {
+                    Policy::from_v0_matching_absent_attributes(number, spec)
+                }
             }
         }
     };
@@ -130,7 +132,7 @@ impl<'n> TextField<'n> {
 }
 
 /// Reads the version of a line. Also returns its `kind` if that is the name of a resource and not `Policy`.
-fn read_line_version(
+fn read_policy_line_version(
     entries: &[Entry],
     span: Span,
 ) -> Result<(PolicyLineVersion, TextField<'_>), PolicyLineError> {

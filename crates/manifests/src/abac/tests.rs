@@ -1,19 +1,22 @@
 //! Loading of policy files: positions of faults, and the grants of loaded policies.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, TraceRecorder, User, Verb, Verdict};
 use document::{Source, WarningCode};
 use proptest::prelude::*;
 
 use super::*;
 
-fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedPolicies, PolicyLoadError> {
-    load_policies(
+fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedAbacPolicies, AbacPolicyLoadError> {
+    load_abac_policies(
         &Source { name: "F", file_bytes: text },
-        &PolicyLoadOptions { refuses_unknown_fields: is_strict, ..PolicyLoadOptions::default() },
+        &AbacPolicyLoadOptions {
+            refuses_unknown_fields: is_strict,
+            ..AbacPolicyLoadOptions::default()
+        },
     )
 }
 
-fn load_text(text: &str) -> LoadedPolicies {
+fn load_text(text: &str) -> LoadedAbacPolicies {
     load_with(text.as_bytes(), false).unwrap()
 }
 
@@ -25,7 +28,7 @@ fn fault(text: &[u8]) -> (usize, usize, String) {
 }
 
 /// Asks `user[+group] verb target`, where the target is a path, or `[group:]resource@namespace`.
-fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
+fn is_allowed(loaded: &LoadedAbacPolicies, question: &str) -> bool {
     let mut words = question.split(' ');
     let mut word = || words.next().unwrap();
     let (who, verb, what) = (word(), word(), word());
@@ -46,7 +49,8 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
         }
     };
     let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-    let decision = loaded.policy_snapshot.authorize(&attributes, Recorder::disabled_recorder());
+    let decision =
+        loaded.abac_policy_snapshot.authorize(&attributes, TraceRecorder::disabled_recorder());
     assert!(decision.error.is_none());
     match decision.verdict {
         Verdict::Allow => {
@@ -219,10 +223,10 @@ fn empty_files_and_files_without_last_newline_load() {
         ("\u{feff}# comment", 0),
         ("{}\n\n{}\n", 2),
     ] {
-        assert_eq!(load_text(text).policy_snapshot.policies().len(), n_policies, "{text:?}");
+        assert_eq!(load_text(text).abac_policy_snapshot.policies().len(), n_policies, "{text:?}");
     }
     let loaded = load_with(b"# caf\xe9\n{\"user\":\"a\"}", false).unwrap();
-    assert_eq!(loaded.policy_snapshot.policies()[0].line_number(), 2);
+    assert_eq!(loaded.abac_policy_snapshot.policies()[0].line_number(), 2);
 }
 
 /// Lines that must be refused. Most of them would otherwise count as a grant.
@@ -362,7 +366,7 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         let rest = n_bytes - "{\"user\":\"\"}".len();
         format!("\n{{\"user\":\"{}\"}}\r\n", "y".repeat(rest))
     };
-    assert_eq!(load_text(&line(LINE_BYTES_MAX)).policy_snapshot.policies().len(), 1);
+    assert_eq!(load_text(&line(LINE_BYTES_MAX)).abac_policy_snapshot.policies().len(), 1);
     let error = load_with(line(LINE_BYTES_MAX + 1).as_bytes(), false).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -377,7 +381,7 @@ fn a_file_may_be_as_large_as_the_limit_and_no_larger() {
     line[LINE_BYTES_MAX - 1] = b'\n';
     let mut bytes = line.repeat(POLICY_FILE_BYTES_MAX / LINE_BYTES_MAX);
     assert_eq!(bytes.len(), POLICY_FILE_BYTES_MAX);
-    assert!(load_with(&bytes, false).unwrap().policy_snapshot.policies().is_empty());
+    assert!(load_with(&bytes, false).unwrap().abac_policy_snapshot.policies().is_empty());
     bytes.push(b'\n');
     let error = load_with(&bytes, false).unwrap_err();
     assert_eq!(
@@ -402,8 +406,8 @@ proptest! {
     ) {
         let bytes = lines.join(&b'\n');
         let source = Source { name: "F", file_bytes: &bytes };
-        match load_policies(&source, &PolicyLoadOptions::default()) {
-            Ok(loaded) => prop_assert!(loaded.policy_snapshot.policies().len() <= lines.len()),
+        match load_abac_policies(&source, &AbacPolicyLoadOptions::default()) {
+            Ok(loaded) => prop_assert!(loaded.abac_policy_snapshot.policies().len() <= lines.len()),
             Err(error) => {
                 let position = error.diagnostic.position;
                 prop_assert!(position.line >= 1 && position.column >= 1 && position.start <= position.end_offset);
@@ -429,8 +433,9 @@ fn subjects_without_the_paths_of_discovery_are_named() {
     let pods = r#"{"user":"ana","namespace":"*","resource":"pods"}"#;
     let warned = |text: &str| {
         let source = document::Source { name: "policies", file_bytes: text.as_bytes() };
-        let loaded = super::load_policies(&source, &super::PolicyLoadOptions::default()).unwrap();
-        let warning = super::warn_of_missing_discovery(&source, &loaded.policy_snapshot);
+        let loaded =
+            super::load_abac_policies(&source, &super::AbacPolicyLoadOptions::default()).unwrap();
+        let warning = super::warn_of_missing_discovery(&source, &loaded.abac_policy_snapshot);
         warning.map(|own| (own.position.line, own.message, own.hint.unwrap_or_default()))
     };
     let (at, message, hint) = warned(&format!("# c\n{}", line(pods))).unwrap();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use flow_control::bootstrap::EXEMPT;
+use flow_control::bootstrap_objects::EXEMPT;
 
 use super::{AUTO_UPDATE_ANNOTATION, Kind, set_flow_control_defaults, wire};
 
@@ -26,7 +26,7 @@ pub enum MandatoryOrSuggested {
 ///    absent and the spec was never changed.
 /// 2. The annotation is set to `true` if the server updates the spec, else to `false`.
 #[must_use]
-pub fn update_default_object(
+pub fn update_default_flow_control_object(
     kind: Kind,
     class: MandatoryOrSuggested,
     default: &Map<String, Value>,

@@ -12,7 +12,7 @@ pub(super) fn flow_schema_spec_bad_value(spec: &wire::FlowSchemaSpec) -> BadValu
         "MatchingPrecedence": spec.matching_precedence,
         "DistinguisherMethod": spec.distinguisher_method.as_ref().map(distinguisher_go_json),
         "Rules": go_list_json(&spec.rules, |rules| json!({
-            "Subjects": go_list_json(&rules.subjects, subject_go_json),
+            "Subjects": go_list_json(&rules.subjects, flow_schema_subject_go_json),
             "ResourceRules": go_list_json(&rules.resource_rules, |rule| json!({
                 "Verbs": go_text_list_json(&rule.verbs),
                 "APIGroups": go_text_list_json(&rule.api_groups),
@@ -69,7 +69,7 @@ fn distinguisher_go_json(method: &wire::DistinguisherMethod) -> Value {
     json!({"Type": method.method_type})
 }
 
-fn subject_go_json(subject: &wire::Subject) -> Value {
+fn flow_schema_subject_go_json(subject: &wire::Subject) -> Value {
     let by_name = |reference: &wire::NameReference| json!({"Name": reference.name});
     json!({
         "Kind": subject.kind,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flow_control::bootstrap::{
+use flow_control::bootstrap_objects::{
     BootstrapPriorityLevel, mandatory_flow_schemas, mandatory_priority_levels,
     suggested_flow_schemas, suggested_priority_levels,
 };
@@ -296,13 +296,13 @@ fn absent_fields_get_the_defaults_of_kubernetes() {
 fn other_kinds_and_types_are_refused() {
     let good = encode_flow_schema(&mandatory_flow_schemas()[0]).unwrap();
     assert!(decode_flow_schema(&good).is_ok());
-    assert!(matches!(decode_priority_level(&good), Err(DecodeError::OtherKind { .. })));
+    assert!(matches!(decode_priority_level(&good), Err(FlowControlDecodeError::OtherKind { .. })));
     let mut other = good.clone();
     other.insert("apiVersion".to_owned(), "flowcontrol.apiserver.k8s.io/v1beta3".into());
-    assert!(matches!(decode_flow_schema(&other), Err(DecodeError::OtherKind { .. })));
+    assert!(matches!(decode_flow_schema(&other), Err(FlowControlDecodeError::OtherKind { .. })));
     let mut malformed = good;
     malformed.insert("spec".to_owned(), json!({"rules": "none"}));
-    assert!(matches!(decode_flow_schema(&malformed), Err(DecodeError::Malformed(_))));
+    assert!(matches!(decode_flow_schema(&malformed), Err(FlowControlDecodeError::Malformed(_))));
 }
 
 fn texts(item: &'static str) -> impl Strategy<Value = Vec<String>> {
@@ -518,7 +518,7 @@ fn default_objects_are_updated_as_their_annotation_says() {
         }
         let Value::Object(stored) = stored else { panic!("not an object") };
         let kind = Kind::PriorityLevelConfiguration;
-        let updated = update_default_object(kind, class, &default, &stored);
+        let updated = update_default_flow_control_object(kind, class, &default, &stored);
         let case = (class, annotation, generation, is_changed);
         let Some((restores, annotation)) = want else {
             assert_eq!(updated, None, "{case:?}");
@@ -528,7 +528,11 @@ fn default_objects_are_updated_as_their_annotation_says() {
         assert_eq!(updated["spec"] == default["spec"], restores || !is_changed, "{case:?}");
         let written = &updated["metadata"]["annotations"][AUTO_UPDATE_ANNOTATION];
         assert_eq!(written, annotation, "{case:?}");
-        assert_eq!(update_default_object(kind, class, &default, &updated), None, "{case:?}");
+        assert_eq!(
+            update_default_flow_control_object(kind, class, &default, &updated),
+            None,
+            "{case:?}"
+        );
     }
 }
 
@@ -541,7 +545,7 @@ fn administrators_choose_the_shares_of_the_exempt_level() {
     stored["spec"]["exempt"]["nominalConcurrencyShares"] = 9.into();
     let update = |stored: &Value| {
         let stored = stored.as_object().unwrap();
-        update_default_object(kind, MandatoryOrSuggested::Mandatory, &default, stored)
+        update_default_flow_control_object(kind, MandatoryOrSuggested::Mandatory, &default, stored)
     };
     assert_eq!(update(&stored), None);
     stored["spec"]["exempt"] = Value::Null;

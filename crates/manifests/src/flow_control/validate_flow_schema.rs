@@ -1,7 +1,7 @@
 //! The validation rules of flow schemas, with the messages of Kubernetes.
 
 use field_errors::{FieldErrors, FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
-use flow_control::bootstrap::{EXEMPT, mandatory_flow_schemas};
+use flow_control::bootstrap_objects::{EXEMPT, mandatory_flow_schemas};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
         let detail = format!("spec of '{name}' must equal the fixed value");
         errors.push(SPEC.invalid(bad_value_format::flow_schema_spec_bad_value(spec), &detail));
     }
-    add_status_faults(&object.status, &mut errors);
+    add_flow_control_status_faults(&object.status, &mut errors);
     errors
 }
 
@@ -44,14 +44,14 @@ pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
 pub fn validate_flow_schema_status(tree: &Map<String, Value>) -> FieldErrors {
     let mut errors = FieldErrors::new();
     match wire::FlowControlObject::<wire::FlowSchemaSpec>::deserialize(tree) {
-        Ok(object) => add_status_faults(&object.status, &mut errors),
+        Ok(object) => add_flow_control_status_faults(&object.status, &mut errors),
         Err(error) => errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     }
     errors
 }
 
 /// The faults of the conditions, which both kinds have.
-pub(super) fn add_status_faults(status: &wire::Status, errors: &mut FieldErrors) {
+pub(super) fn add_flow_control_status_faults(status: &wire::Status, errors: &mut FieldErrors) {
     let at = STATUS.child("conditions");
     let mut known: Vec<&str> = Vec::new();
     for (idx, condition) in status.conditions.iter().enumerate() {
@@ -70,7 +70,7 @@ pub(super) fn add_status_faults(status: &wire::Status, errors: &mut FieldErrors)
 
 pub(super) fn flow_schema_spec_faults(name: &str, spec: &wire::FlowSchemaSpec) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    validate_precedence(name, spec.matching_precedence, &mut errors);
+    validate_matching_precedence(name, spec.matching_precedence, &mut errors);
     if let Some(method) = &spec.distinguisher_method
         && !DISTINGUISHER_METHODS.contains(&method.method_type.as_str())
     {
@@ -87,12 +87,12 @@ pub(super) fn flow_schema_spec_faults(name: &str, spec: &wire::FlowSchemaSpec) -
     }
     let at = SPEC.child("rules");
     for (idx, rules) in spec.rules.iter().enumerate() {
-        validate_policy_rules(rules, &at.index(idx), &mut errors);
+        validate_flow_schema_rules(rules, &at.index(idx), &mut errors);
     }
     errors
 }
 
-fn validate_precedence(name: &str, precedence: i32, errors: &mut FieldErrors) {
+fn validate_matching_precedence(name: &str, precedence: i32, errors: &mut FieldErrors) {
     let at = SPEC.child("matchingPrecedence");
     let mut refuse = |detail: &str| {
         errors.push(at.invalid(bad_value_format::number_bad_value(precedence), detail))
@@ -108,7 +108,7 @@ fn validate_precedence(name: &str, precedence: i32, errors: &mut FieldErrors) {
     }
 }
 
-fn validate_policy_rules(
+fn validate_flow_schema_rules(
     rules: &wire::PolicyRulesWithSubjects,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
@@ -118,7 +118,7 @@ fn validate_policy_rules(
         errors.push(subjects.required("subjects must contain at least one value"));
     }
     for (idx, subject) in rules.subjects.iter().enumerate() {
-        validate_subject(subject, &subjects.index(idx), errors);
+        validate_flow_schema_subject(subject, &subjects.index(idx), errors);
     }
     if rules.resource_rules.is_empty() && rules.non_resource_rules.is_empty() {
         let detail = "at least one of resourceRules and nonResourceRules has to be non-empty";
@@ -126,23 +126,33 @@ fn validate_policy_rules(
     }
     let resource_rules = at.child("resourceRules");
     for (idx, rule) in rules.resource_rules.iter().enumerate() {
-        validate_resource_rule(rule, &resource_rules.index(idx), errors);
+        validate_flow_schema_resource_rule(rule, &resource_rules.index(idx), errors);
     }
     let non_resource_rules = at.child("nonResourceRules");
     for (idx, rule) in rules.non_resource_rules.iter().enumerate() {
-        validate_non_resource_rule(rule, &non_resource_rules.index(idx), errors);
+        validate_flow_schema_non_resource_rule(rule, &non_resource_rules.index(idx), errors);
     }
 }
 
 /// Checks that a subject has the member of its kind, and no other one.
-fn validate_subject(subject: &wire::Subject, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_flow_schema_subject(
+    subject: &wire::Subject,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
     match subject.kind.as_str() {
         "ServiceAccount" => match &subject.service_account {
-            Some(account) => validate_service_account(account, &at.child("serviceAccount"), errors),
+            Some(account) => {
+                validate_service_account_subject(account, &at.child("serviceAccount"), errors)
+            }
             None => require_member(at, "serviceAccount", "ServiceAccount", errors),
         },
-        "User" => validate_reference_name(subject.user.as_ref(), at, "user", "User", errors),
-        "Group" => validate_reference_name(subject.group.as_ref(), at, "group", "Group", errors),
+        "User" => {
+            validate_subject_reference_name(subject.user.as_ref(), at, "user", "User", errors)
+        }
+        "Group" => {
+            validate_subject_reference_name(subject.group.as_ref(), at, "group", "Group", errors)
+        }
         kind => return errors.push(at.child("kind").not_supported(kind, SUBJECT_KINDS)),
     }
     // The order is that of Kubernetes.
@@ -163,7 +173,7 @@ fn require_member(at: &FieldPath<'_>, member: &str, kind: &str, errors: &mut Fie
     errors.push(at.child(member).required(&detail));
 }
 
-fn validate_reference_name(
+fn validate_subject_reference_name(
     reference: Option<&wire::NameReference>,
     at: &FieldPath<'_>,
     member: &str,
@@ -179,7 +189,7 @@ fn validate_reference_name(
     }
 }
 
-fn validate_service_account(
+fn validate_service_account_subject(
     account: &wire::ServiceAccountSubject,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
@@ -198,12 +208,12 @@ fn validate_service_account(
     }
 }
 
-fn validate_resource_rule(
+fn validate_flow_schema_resource_rule(
     rule: &wire::ResourcePolicyRule,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    validate_verbs(&rule.verbs, at, errors);
+    validate_flow_schema_verbs(&rule.verbs, at, errors);
     for (member, list, required, what) in [
         ("apiGroups", &rule.api_groups, "api group", "api groups"),
         ("resources", &rule.resources, "resource", "resources"),
@@ -232,12 +242,12 @@ fn validate_resource_rule(
     }
 }
 
-fn validate_non_resource_rule(
+fn validate_flow_schema_non_resource_rule(
     rule: &wire::NonResourcePolicyRule,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    validate_verbs(&rule.verbs, at, errors);
+    validate_flow_schema_verbs(&rule.verbs, at, errors);
     let (at, urls) = (at.child("nonResourceURLs"), &rule.non_resource_urls);
     if urls.is_empty() {
         errors.push(at.required("nonResourceURLs must contain at least one value"));
@@ -252,7 +262,7 @@ fn validate_non_resource_rule(
     }
 }
 
-fn validate_verbs(verbs: &[String], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_flow_schema_verbs(verbs: &[String], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     let at = at.child("verbs");
     if verbs.is_empty() {
         errors.push(at.required("verbs must contain at least one value"));

@@ -1,12 +1,12 @@
 //! The validation rules of priority levels, with the messages of Kubernetes.
 
 use field_errors::{FieldErrors, FieldPath};
-use flow_control::bootstrap::{EXEMPT, mandatory_priority_levels};
+use flow_control::bootstrap_objects::{EXEMPT, mandatory_priority_levels};
 use flow_control::{HASH_BITS_MAX, required_entropy_bits};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::validate_flow_schema::add_status_faults;
+use super::validate_flow_schema::add_flow_control_status_faults;
 use super::{bad_value_format, wire};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
@@ -34,9 +34,9 @@ pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
         errors.push(FieldPath::root("metadata").child("annotations").forbidden(&detail));
     }
     let (name, spec) = (&object.metadata.name, &object.spec);
-    errors.append(spec_value_faults(name, spec));
-    validate_mandatory_spec(name, spec, &mut errors);
-    add_status_faults(&object.status, &mut errors);
+    errors.append(priority_level_value_faults(name, spec));
+    validate_mandatory_level_spec(name, spec, &mut errors);
+    add_flow_control_status_faults(&object.status, &mut errors);
     errors.append(union_member_faults(spec));
     errors
 }
@@ -46,7 +46,7 @@ pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
 pub fn validate_priority_level_status(tree: &Map<String, Value>) -> FieldErrors {
     let mut errors = FieldErrors::new();
     match wire::FlowControlObject::<wire::PriorityLevelSpec>::deserialize(tree) {
-        Ok(object) => add_status_faults(&object.status, &mut errors),
+        Ok(object) => add_flow_control_status_faults(&object.status, &mut errors),
         Err(error) => errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     }
     errors
@@ -57,7 +57,7 @@ pub(super) fn priority_level_spec_faults(
     name: &str,
     spec: &wire::PriorityLevelSpec,
 ) -> FieldErrors {
-    let mut errors = spec_value_faults(name, spec);
+    let mut errors = priority_level_value_faults(name, spec);
     errors.append(union_member_faults(spec));
     errors
 }
@@ -69,7 +69,11 @@ fn has_preserve_zero_annotation(tree: &Map<String, Value>) -> bool {
 
 /// Checks that a mandatory level has its fixed spec. Only `spec.exempt` of the level `exempt` may
 /// differ.
-fn validate_mandatory_spec(name: &str, spec: &wire::PriorityLevelSpec, errors: &mut FieldErrors) {
+fn validate_mandatory_level_spec(
+    name: &str,
+    spec: &wire::PriorityLevelSpec,
+    errors: &mut FieldErrors,
+) {
     let levels = mandatory_priority_levels();
     let Some(level) = levels.iter().find(|own| own.priority_level.name == name) else { return };
     let mut want = wire::PriorityLevelSpec::from(level);
@@ -85,7 +89,7 @@ fn validate_mandatory_spec(name: &str, spec: &wire::PriorityLevelSpec, errors: &
 }
 
 /// Finds the invalid values in the spec of a priority level.
-fn spec_value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors {
+fn priority_level_value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let (at, level_type) = (SPEC.child("type"), spec.level_type.as_str());
     if (name == EXEMPT) != (level_type == "Exempt") {

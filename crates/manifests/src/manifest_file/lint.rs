@@ -4,16 +4,16 @@
 //! are available. [`lint_role_references`] finds the warnings that need all objects.
 
 mod built_in_resources;
-mod role_ref;
-mod rule;
-mod subject;
+mod role_ref_lint;
+mod rule_lint;
+mod subject_lint;
 
 use document::{Node, NodePath, SpannedWarning, WarningCode};
 
 use super::locate_field::locate_field;
 use crate::rbac;
 
-pub use role_ref::lint_role_references;
+pub use role_ref_lint::lint_role_references;
 
 /// Adds warnings for RBAC rules and subjects that match no request.
 pub(super) fn lint_object(
@@ -24,8 +24,8 @@ pub(super) fn lint_object(
 ) {
     let mut ctx = LintContext { root: root_node, at, add_warning };
     match object {
-        rbac::RbacObject::Role(role) => rule::lint_rules(role, &mut ctx),
-        rbac::RbacObject::Binding(binding) => subject::lint_subjects(binding, &mut ctx),
+        rbac::RbacObject::Role(role) => rule_lint::lint_rules(role, &mut ctx),
+        rbac::RbacObject::Binding(binding) => subject_lint::lint_subjects(binding, &mut ctx),
     }
 }
 

@@ -7,7 +7,7 @@ use field_errors::{BadValue, FieldError};
 
 use super::unstructured_object::{KindHandler, KindHandling};
 use crate::abac;
-use crate::node_object::NODE_KINDS;
+use crate::node_authorizer_object::NODE_KINDS;
 use crate::rbac::{API_VERSION, Kind};
 
 /// The API group of configuration files such as `AuthorizationConfiguration`.
@@ -184,7 +184,7 @@ fn classify_kind(
         KindHandling::KeepUnstructured | KindHandling::Standard => {}
     }
     if group == GROUP {
-        return match Kind::from_name(api_version, item_kind) {
+        return match Kind::from_api_version_and_kind(api_version, item_kind) {
             Some(known) if item_kind == kind => Ok(ObjectClass::Rbac(known)),
             Some(_) => Ok(classify_list(api_version, item_kind)),
             None if version != "v1" => unknown("apiVersion", format!("use `{API_VERSION}`")),

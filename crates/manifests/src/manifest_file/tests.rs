@@ -21,7 +21,7 @@ fn names(manifests: &Manifests) -> Vec<String> {
         let ManifestObject { authorizer_object: object, .. } = found;
         format!("{} {}/{}", object.kind_name(), object.namespace(), object.name())
     };
-    manifests.objects.iter().map(name).collect()
+    manifests.authorizer_objects.iter().map(name).collect()
 }
 
 /// Formats each error as `line:column message`, with its hint in brackets.
@@ -369,7 +369,7 @@ fn a_syntax_error_ends_reading() {
     {
         let manifests = read(&Source { name: "F", file_bytes: bytes });
         assert_eq!(manifests.errors.len(), 1, "{:?}", faults(&manifests));
-        assert!(manifests.objects.is_empty());
+        assert!(manifests.authorizer_objects.is_empty());
     }
 }
 
@@ -379,7 +379,7 @@ fn node_objects_are_read_leniently() {
                spec: {nodeName: node1, volumes: [{secret: {secretName: s}}], unknown: 1}\n";
     accepted(pod, &["Pod team/p"]);
     let AuthorizerObject::Node(authz_node::GraphObject::Pod(pod)) =
-        &read_text(pod).objects[0].authorizer_object
+        &read_text(pod).authorizer_objects[0].authorizer_object
     else {
         panic!("a pod");
     };
@@ -407,9 +407,11 @@ fn duplicate_objects_are_reported_with_both_positions() {
     let first = role("ClusterRole", "");
     let other = format!("{}rules: []\n", role("ClusterRole", ", labels: {a: b}"));
     let second = format!("{}---\n{other}", role("Role", ", namespace: team"));
-    let mut objects = read(&Source { name: "a.yaml", file_bytes: first.as_bytes() }).objects;
+    let mut objects =
+        read(&Source { name: "a.yaml", file_bytes: first.as_bytes() }).authorizer_objects;
     assert_eq!(find_duplicate_objects(&objects), DuplicateObjects::default());
-    objects.extend(read(&Source { name: "b.yaml", file_bytes: second.as_bytes() }).objects);
+    objects
+        .extend(read(&Source { name: "b.yaml", file_bytes: second.as_bytes() }).authorizer_objects);
     let found = find_duplicate_objects(&objects);
     assert_eq!(found.warnings, []);
     let [fault] = found.errors.as_slice() else { panic!("{found:?}") };
@@ -425,7 +427,7 @@ fn duplicate_objects_are_reported_with_both_positions() {
     let twice = format!(
         "{role_of_team}---\n{role_of_team}rules: [{{verbs: [get], apiGroups: [''], resources: [pods]}}]\n"
     );
-    let found = find_duplicate_objects(&read_text(&twice).objects);
+    let found = find_duplicate_objects(&read_text(&twice).authorizer_objects);
     assert_eq!(
         found.errors[0].fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this Role in namespace `team` is first defined at \
@@ -433,7 +435,7 @@ fn duplicate_objects_are_reported_with_both_positions() {
     );
     // The same object twice is no contradiction.
     let twice = format!("{role_of_team}---\n{role_of_team}");
-    let found = find_duplicate_objects(&read_text(&twice).objects);
+    let found = find_duplicate_objects(&read_text(&twice).authorizer_objects);
     assert_eq!(found.errors, []);
     assert_eq!(
         found.warnings[0].message,
@@ -441,7 +443,8 @@ fn duplicate_objects_are_reported_with_both_positions() {
     );
     // Objects without a name are not duplicates: a server would give each its own name.
     let unnamed = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\n";
-    let found = find_duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects);
+    let found =
+        find_duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).authorizer_objects);
     assert_eq!(found, DuplicateObjects::default());
 }
 
@@ -480,7 +483,7 @@ fn a_merged_key_may_be_set_again() {
     let manifests = read_text(&text);
     assert_eq!(faults(&manifests), Vec::<String>::new());
     let AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) =
-        &manifests.objects[0].authorizer_object
+        &manifests.authorizer_objects[0].authorizer_object
     else {
         panic!("a role");
     };
@@ -497,11 +500,12 @@ fn a_namespace_can_be_supplied() {
     );
     assert_eq!(read_text(&text).errors.len(), 2);
     let source = Source { name: "F", file_bytes: text.as_bytes() };
-    let options = ReadOptions { default_namespace: Some("given"), ..ReadOptions::default() };
+    let options =
+        ManifestReadOptions { default_namespace: Some("given"), ..ManifestReadOptions::default() };
     let manifests = read_manifests_with_options(&source, options);
     assert_eq!(faults(&manifests), Vec::<String>::new());
     let namespaces: Vec<&str> =
-        manifests.objects.iter().map(|it| it.authorizer_object.namespace()).collect();
+        manifests.authorizer_objects.iter().map(|it| it.authorizer_object.namespace()).collect();
     assert_eq!(namespaces, ["given", "own", "", "given"]);
 }
 
@@ -528,14 +532,14 @@ proptest! {
         let source = Source { name: "F", file_bytes: &bytes };
         let text = source.text();
         let manifests = read(&source);
-        let positions = manifests.objects.iter().map(|found| found.position)
+        let positions = manifests.authorizer_objects.iter().map(|found| found.position)
             .chain(manifests.errors.iter().map(|error| error.position))
             .chain(manifests.warnings.iter().map(|warning| warning.position));
         for position in positions {
             prop_assert!(position.line >= 1 && position.column >= 1);
             prop_assert!(text.get(position.start..position.end_offset).is_some());
         }
-        find_duplicate_objects(&manifests.objects);
-        lint_role_references(&manifests.objects, true);
+        find_duplicate_objects(&manifests.authorizer_objects);
+        lint_role_references(&manifests.authorizer_objects, true);
     }
 }

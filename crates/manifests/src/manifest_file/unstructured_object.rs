@@ -7,7 +7,7 @@ use std::sync::Arc;
 use document::hint::{self, did_you_mean};
 use document::{
     DecodeProblem, Diagnostic, Fault, LineIndex, Node, NodePath, SourcePosition,
-    SpannedExpressionIssue, SpannedFault, Value, check_against_schema, expression_span,
+    SpannedExpressionIssue, SpannedFault, Value, check_against_schema, span_of_expression_position,
 };
 use field_errors::{BadValue, FieldError};
 use serde_json::{Map, Value as Json};
@@ -122,7 +122,7 @@ impl UnstructuredObject {
     }
 
     /// The path of a field in the file, where the object may be an item of a list.
-    pub fn path_in_file(&self, path: &str) -> String {
+    pub fn field_path_in_file(&self, path: &str) -> String {
         match (self.at.as_str(), path) {
             ("", path) => path.to_owned(),
             (at, "") => at.to_owned(),
@@ -143,7 +143,7 @@ impl UnstructuredObject {
             true => Some(hint::LEADING_BANG_HINT.to_owned()),
             false => hint_for_unsupported_value(&error),
         };
-        error.path = self.path_in_file(&error.path);
+        error.path = self.field_path_in_file(&error.path);
         let span = notes.first().map_or(located.span, |note| note.span);
         self.to_diagnostic(SpannedFault {
             fault: Fault::Field(error),
@@ -157,17 +157,18 @@ impl UnstructuredObject {
     /// may have.
     pub fn unknown_field_diagnostic(&self, path: &str, known: &[&str]) -> Diagnostic {
         let name = path.rsplit('.').next().unwrap_or_default();
-        let message = format!("unknown field {}", go_compat::quote(&self.path_in_file(path)));
+        let message = format!("unknown field {}", go_compat::quote(&self.field_path_in_file(path)));
         let hint = did_you_mean(name, known);
         let span = locate_field_key(&self.root_node, path);
-        let problem = DecodeProblem::new(self.path_in_file(path), message, span).with_hint(hint);
+        let problem =
+            DecodeProblem::new(self.field_path_in_file(path), message, span).with_hint(hint);
         self.to_diagnostic(problem.into())
     }
 
     /// Builds the diagnostic of a value whose type is wrong.
     pub fn wrong_type_diagnostic(&self, path: &str, message: String) -> Diagnostic {
         let span = locate_field(&self.root_node, path).span;
-        self.to_diagnostic(DecodeProblem::new(self.path_in_file(path), message, span).into())
+        self.to_diagnostic(DecodeProblem::new(self.field_path_in_file(path), message, span).into())
     }
 
     /// Checks the metadata for unknown fields and wrong types.
@@ -189,7 +190,7 @@ impl UnstructuredObject {
     }
 
     fn to_diagnostic(&self, fault: SpannedFault) -> Diagnostic {
-        fault.into_diagnostic(&self.file_name, &self.line_index)
+        fault.into_positioned_diagnostic(&self.file_name, &self.line_index)
     }
 }
 
@@ -215,9 +216,9 @@ fn parse_expression_issues(value: &Node, detail: &str) -> Vec<SpannedExpressionI
     let begins = text.as_str().len() - text.as_str().trim_start().len();
     let note = |line: usize, column: usize, message: &str| SpannedExpressionIssue {
         message: message.to_owned(),
-        line,
-        column,
-        span: expression_span(text, begins, (line, column), value.span),
+        line_in_expression: line,
+        column_in_expression: column,
+        span: span_of_expression_position(text, begins, (line, column), value.span),
         hint: None,
     };
     if detail.starts_with("must evaluate to ") {

@@ -42,10 +42,11 @@ fn with(mut base: Value, body: Value) -> Value {
 
 #[track_caller]
 fn check(value: Value, want: &[&str]) {
-    let faults: Vec<String> = match decode_object(&value).unwrap().into_validated_object() {
-        Ok(_) => Vec::new(),
-        Err(faults) => faults.iter().map(ToString::to_string).collect(),
-    };
+    let faults: Vec<String> =
+        match decode_unvalidated_rbac_object(&value).unwrap().into_validated_object() {
+            Ok(_) => Vec::new(),
+            Err(faults) => faults.iter().map(ToString::to_string).collect(),
+        };
     assert_eq!(faults, want, "{value}");
 }
 
@@ -85,7 +86,7 @@ fn owner_references_and_finalizers_are_validated() {
         &["metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer \
            orphan and foregroundDeletion cannot be both set"],
     );
-    let faults = decode_object(&with(json!({"finalizers": ["a/"]})))
+    let faults = decode_unvalidated_rbac_object(&with(json!({"finalizers": ["a/"]})))
         .unwrap()
         .into_validated_object()
         .unwrap_err();
@@ -209,8 +210,9 @@ fn subjects_are_users_groups_and_service_accounts() {
             "subjects[0].name: Required value",
         ],
     );
-    let faults =
-        decode_object(&binding(to(json!({"kind": "ServiceAccount", "name": "subject:bad"}))));
+    let faults = decode_unvalidated_rbac_object(&binding(to(
+        json!({"kind": "ServiceAccount", "name": "subject:bad"}),
+    )));
     let faults = faults.unwrap().into_validated_object().unwrap_err();
     assert_eq!(faults.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["subjects[0].name"]);
     check(
@@ -222,12 +224,18 @@ fn subjects_are_users_groups_and_service_accounts() {
 
 #[test]
 fn the_role_of_a_binding_can_not_change() {
-    let old = decode_object(&binding(json!({}))).unwrap().into_validated_object().unwrap();
-    let same =
-        decode_object(&binding(json!({"subjects": [{"kind": "User", "name": "u"}]}))).unwrap();
-    assert!(validate_object_update(same, &old).is_ok());
+    let old = decode_unvalidated_rbac_object(&binding(json!({})))
+        .unwrap()
+        .into_validated_object()
+        .unwrap();
+    let same = decode_unvalidated_rbac_object(&binding(
+        json!({"subjects": [{"kind": "User", "name": "u"}]}),
+    ))
+    .unwrap();
+    assert!(validate_rbac_object_update(same, &old).is_ok());
     let other = binding(json!({"roleRef": {"kind": "Role", "name": "x"}}));
-    let faults = validate_object_update(decode_object(&other).unwrap(), &old).unwrap_err();
+    let faults = validate_rbac_object_update(decode_unvalidated_rbac_object(&other).unwrap(), &old)
+        .unwrap_err();
     assert_eq!(
         faults.to_string(),
         "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":\"Role\",\
@@ -242,11 +250,14 @@ fn stored_invalid_values_may_stay() {
         let selectors = json!([{"matchExpressions": [expression]}]);
         cluster_role(json!({"aggregationRule": {"clusterRoleSelectors": selectors}}))
     };
-    let bad = || decode_object(&with_value("no good")).unwrap();
-    let good = decode_object(&with_value("good")).unwrap().into_validated_object().unwrap();
+    let bad = || decode_unvalidated_rbac_object(&with_value("no good")).unwrap();
+    let good = decode_unvalidated_rbac_object(&with_value("good"))
+        .unwrap()
+        .into_validated_object()
+        .unwrap();
     assert!(bad().into_validated_object().is_err());
-    assert!(validate_object_update(bad(), &good).is_err());
-    assert!(validate_object_update(bad(), &bad().into_object_unvalidated().unwrap()).is_ok());
+    assert!(validate_rbac_object_update(bad(), &good).is_err());
+    assert!(validate_rbac_object_update(bad(), &bad().into_object_unvalidated().unwrap()).is_ok());
 }
 
 /// As in Go, a null item of a list is an empty item.
@@ -283,20 +294,21 @@ fn other_kinds_are_refused() {
         cluster_role(json!({"rules": [{"verbs": "get"}]})),
         cluster_binding(json!({"subjects": [7]})),
     ] {
-        assert!(decode_object(&value).is_err(), "{value}");
+        assert!(decode_unvalidated_rbac_object(&value).is_err(), "{value}");
     }
 }
 
 #[test]
 fn an_unchecked_role_without_a_namespace_is_not_a_cluster_role() {
     assert!(
-        decode_object(&role(json!({"metadata": {"name": "r"}})))
+        decode_unvalidated_rbac_object(&role(json!({"metadata": {"name": "r"}})))
             .unwrap()
             .into_object_unvalidated()
             .is_err()
     );
     let stray = cluster_role(json!({"metadata": {"name": "r", "namespace": "n"}}));
-    let Ok(RbacObject::Role(stray)) = decode_object(&stray).unwrap().into_object_unvalidated()
+    let Ok(RbacObject::Role(stray)) =
+        decode_unvalidated_rbac_object(&stray).unwrap().into_object_unvalidated()
     else {
         panic!("refused");
     };
@@ -314,20 +326,21 @@ fn the_default_objects_are_valid_and_survive_a_round_trip() {
     let mut n_objects = 0;
     for list in ["clusterRoles", "clusterRoleBindings", "roles", "roleBindings"] {
         for value in data[list].as_array().unwrap() {
-            let object = decode_object(value).unwrap().into_validated_object().unwrap();
+            let object =
+                decode_unvalidated_rbac_object(value).unwrap().into_validated_object().unwrap();
             let mut want = value.clone();
             if want["rules"].is_null() && matches!(object, RbacObject::Role(_)) {
                 want["rules"] = json!([]);
             }
-            assert_eq!(encode_object(&object).unwrap(), want);
+            assert_eq!(encode_rbac_object(&object).unwrap(), want);
             n_objects += 1;
         }
     }
     assert_eq!(n_objects, 73 + 54 + 7 + 7);
     let policy = bootstrap_policy().unwrap();
     assert_eq!(policy.roles.len() + policy.bindings.len(), n_objects + 1);
-    let added = encode_object(&RbacObject::Role(resource_access_reviewer_role())).unwrap();
-    assert!(decode_object(&added).unwrap().into_validated_object().is_ok());
+    let added = encode_rbac_object(&RbacObject::Role(resource_access_reviewer_role())).unwrap();
+    assert!(decode_unvalidated_rbac_object(&added).unwrap().into_validated_object().is_ok());
 }
 
 #[test]
@@ -341,7 +354,7 @@ fn aggregated_default_roles_match_kubernetes() {
         let name = value["metadata"]["name"].as_str().unwrap();
         let role = snapshot.role(Namespace::CLUSTER_SCOPE, name).unwrap();
         assert_eq!(
-            encode_object(&RbacObject::Role(role.as_ref().clone())).unwrap(),
+            encode_rbac_object(&RbacObject::Role(role.as_ref().clone())).unwrap(),
             *value,
             "{name}"
         );

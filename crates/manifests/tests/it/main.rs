@@ -83,7 +83,7 @@ fn read_text(text: &str) -> Manifests {
 /// The parts of the result that do not depend on positions.
 fn result_without_positions(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
     let objects: Vec<_> =
-        manifests.objects.iter().map(|found| found.authorizer_object.clone()).collect();
+        manifests.authorizer_objects.iter().map(|found| found.authorizer_object.clone()).collect();
     let mut errors: Vec<_> =
         manifests.errors.iter().map(|it| (it.fault.to_string(), it.hint.clone())).collect();
     let mut warnings: Vec<_> =
@@ -109,6 +109,6 @@ proptest! {
         let in_stream = read_text(&stream);
         prop_assert_eq!(result_without_positions(&in_stream), result_without_positions(&read_text(&documents)));
         prop_assert_eq!(in_stream.errors.is_empty(), in_list.errors.is_empty());
-        prop_assert_eq!(in_stream.objects.len(), in_list.objects.len());
+        prop_assert_eq!(in_stream.authorizer_objects.len(), in_list.authorizer_objects.len());
     }
 }

@@ -10,7 +10,7 @@ use crate::register_metrics::{
 
 /// Why a request is refused before any hook is called: the admission configuration is not known to be current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ConfigRefusal {
+pub enum StaleConfigRefusal {
     /// No configuration has been read since the start of the server.
     Pending,
     /// The configuration has not been confirmed for too long.
@@ -19,7 +19,7 @@ pub enum ConfigRefusal {
     Behind,
 }
 
-impl ConfigRefusal {
+impl StaleConfigRefusal {
     /// All reasons for a refusal.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Stale, Self::Behind];
 
@@ -51,7 +51,7 @@ impl ConfigFreshness {
             &["reason"],
             "[ALPHA] Requests that were refused because the admission configuration is not known to be current.",
         )?;
-        for reason in ConfigRefusal::ALL {
+        for reason in StaleConfigRefusal::ALL {
             let _ = unconfirmed_config_refusals.with_label_values(&[reason.label_value()]);
         }
         Ok(Self {
@@ -75,12 +75,12 @@ impl ConfigFreshness {
         })
     }
 
-    pub(crate) fn set_config_freshness(&self, config_revision: u64, age: Duration) {
+    pub(crate) fn set_admission_config_freshness(&self, config_revision: u64, age: Duration) {
         self.config_revision.set(i64::try_from(config_revision).unwrap_or(i64::MAX));
         self.config_age_seconds.set(age.as_secs_f64());
     }
 
-    pub(crate) fn count_config_refusal(&self, reason: ConfigRefusal) {
+    pub(crate) fn count_stale_config_refusal(&self, reason: StaleConfigRefusal) {
         self.unconfirmed_config_refusals.with_label_values(&[reason.label_value()]).inc();
     }
 }

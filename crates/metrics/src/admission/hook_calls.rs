@@ -20,8 +20,8 @@ const CONDITION_KIND: &str = "webhook";
 #[derive(Debug)]
 pub(crate) struct HookCalls {
     hook_names: BoundedNames,
-    call_durations: HistogramVec,
-    call_counts: IntCounterVec,
+    hook_call_durations: HistogramVec,
+    hook_call_counts: IntCounterVec,
     rejection_counts: IntCounterVec,
     fail_open_counts: IntCounterVec,
     fail_open_counts_by_cause: IntCounterVec,
@@ -35,14 +35,14 @@ impl HookCalls {
         let condition_labels = &[NAME_LABEL, "kind", "type", "operation"];
         Ok(Self {
             hook_names: BoundedNames::default(),
-            call_durations: register_histogram_vec(
+            hook_call_durations: register_histogram_vec(
                 registry,
                 "apiserver_admission_webhook_admission_duration_seconds",
                 &[NAME_LABEL, "type", "operation", "rejected"],
                 &CALL_BUCKETS,
                 "[STABLE] Duration of one call of an admission webhook.",
             )?,
-            call_counts: register_counter_vec(
+            hook_call_counts: register_counter_vec(
                 registry,
                 "apiserver_admission_webhook_request_total",
                 &[NAME_LABEL, "type", "operation", "code", "rejected"],
@@ -92,16 +92,16 @@ impl HookCalls {
         })
     }
 
-    pub(crate) fn record_call(&self, report: &CallReport<'_>) {
-        let name = self.hook_names.label_value_for(report.webhook);
+    pub(crate) fn record_hook_call(&self, report: &CallReport<'_>) {
+        let name = self.hook_names.label_value_for(report.webhook_name);
         let (phase, operation) = (report.phase.metric_label(), report.operation.name());
         // The code comes from the response of the hook. The crate admission-hooks limits its maximum.
         let code = report.code.max(0).to_string();
         let rejected = if report.rejection_cause.is_some() { "true" } else { "false" };
-        self.call_counts.with_label_values(&[name, phase, operation, &code, rejected]).inc();
-        self.call_durations
+        self.hook_call_counts.with_label_values(&[name, phase, operation, &code, rejected]).inc();
+        self.hook_call_durations
             .with_label_values(&[name, phase, operation, rejected])
-            .observe(report.duration.as_secs_f64());
+            .observe(report.call_duration.as_secs_f64());
         if let Some(cause) = report.rejection_cause {
             let labels = [name, phase, operation, cause.metric_label(), &code];
             self.rejection_counts.with_label_values(&labels).inc();
@@ -118,12 +118,12 @@ impl HookCalls {
     }
 
     pub(crate) fn record_match_conditions(&self, report: &ConditionReport<'_>) {
-        let name = self.hook_names.label_value_for(report.webhook);
+        let name = self.hook_names.label_value_for(report.webhook_name);
         let labels =
             [name, CONDITION_KIND, report.phase.condition_metric_label(), report.operation.name()];
         self.match_condition_durations
             .with_label_values(&labels)
-            .observe(report.duration.as_secs_f64());
+            .observe(report.evaluation_duration.as_secs_f64());
         match report.condition_outcome {
             ConditionOutcome::Hold => {}
             ConditionOutcome::Exclude => {
@@ -138,10 +138,10 @@ impl HookCalls {
     /// Removes the series of hooks for which `is_kept` is false.
     pub(crate) fn retain_hook_series(&self, is_kept: &dyn Fn(&str) -> bool) {
         self.hook_names.retain_labelled_names(is_kept);
-        retain_series_by_name(&self.call_durations, is_kept);
+        retain_series_by_name(&self.hook_call_durations, is_kept);
         retain_series_by_name(&self.match_condition_durations, is_kept);
         for family in [
-            &self.call_counts,
+            &self.hook_call_counts,
             &self.rejection_counts,
             &self.fail_open_counts,
             &self.fail_open_counts_by_cause,

@@ -39,8 +39,8 @@ impl InitializerTimeoutAction {
 #[derive(Debug)]
 pub(crate) struct InitializerWaits {
     initializer_names: BoundedNames,
-    wait_durations: Histogram,
-    timeout_counts: IntCounterVec,
+    initializer_wait_durations: Histogram,
+    initializer_timeout_counts: IntCounterVec,
     read_repair_counts: IntCounterVec,
 }
 
@@ -48,13 +48,13 @@ impl InitializerWaits {
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         Ok(Self {
             initializer_names: BoundedNames::default(),
-            wait_durations: register_histogram(
+            initializer_wait_durations: register_histogram(
                 registry,
                 "portcullis_initializer_wait_seconds",
                 &WAIT_BUCKETS,
                 "[ALPHA] Time that a create request waited for the initializers of its object.",
             )?,
-            timeout_counts: register_counter_vec(
+            initializer_timeout_counts: register_counter_vec(
                 registry,
                 "portcullis_initializer_timeouts_total",
                 &[NAME_LABEL, "action"],
@@ -69,13 +69,13 @@ impl InitializerWaits {
         })
     }
 
-    pub(crate) fn record_wait_duration(&self, took: Duration) {
-        self.wait_durations.observe(took.as_secs_f64());
+    pub(crate) fn record_initializer_wait(&self, took: Duration) {
+        self.initializer_wait_durations.observe(took.as_secs_f64());
     }
 
-    pub(crate) fn count_timeout(&self, name: &str, action: InitializerTimeoutAction) {
+    pub(crate) fn count_initializer_timeout(&self, name: &str, action: InitializerTimeoutAction) {
         let name = self.initializer_names.label_value_for(name);
-        self.timeout_counts.with_label_values(&[name, action.label_value()]).inc();
+        self.initializer_timeout_counts.with_label_values(&[name, action.label_value()]).inc();
     }
 
     pub(crate) fn count_read_repair(&self, name: &str) {
@@ -87,7 +87,7 @@ impl InitializerWaits {
     /// Removes the series of initializers for which `is_kept` is false.
     pub(crate) fn retain_initializer_series(&self, is_kept: &dyn Fn(&str) -> bool) {
         self.initializer_names.retain_labelled_names(is_kept);
-        retain_series_by_name(&self.timeout_counts, is_kept);
+        retain_series_by_name(&self.initializer_timeout_counts, is_kept);
         retain_series_by_name(&self.read_repair_counts, is_kept);
     }
 }

@@ -11,7 +11,9 @@ use prometheus::proto::MetricFamily;
 use super::family_definitions;
 use crate::family_samples::FamilySamples;
 use crate::series_by_name::SeriesByName;
-use crate::striped_counters::{BucketBounds, Histogram, Striped, increment_counter};
+use crate::striped_counters::{
+    BucketBounds, DurationHistogram, StripedCounters, increment_counter,
+};
 
 /// The bounds range from the lookup in an index to the timeout of a webhook.
 const BUCKETS_NS: BucketBounds<19> = [
@@ -41,7 +43,7 @@ const BUCKETS_NS: BucketBounds<19> = [
 /// INVARIANT: one observation makes three additions, all to counters that few threads share.
 #[derive(Debug, Default)]
 pub(crate) struct AuthorizerCounters {
-    stripes: Striped<AuthorizerStripe>,
+    stripes: StripedCounters<AuthorizerStripe>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +51,7 @@ struct AuthorizerStripe {
     n_allowed: AtomicU64,
     n_denied: AtomicU64,
     n_no_opinion: AtomicU64,
-    decision_durations: Histogram<{ BUCKETS_NS.len() }>,
+    decision_durations: DurationHistogram<{ BUCKETS_NS.len() }>,
 }
 
 impl AuthorizerCounters {

@@ -7,7 +7,7 @@ use prometheus::proto::MetricFamily;
 
 use super::family_definitions;
 use crate::family_samples::FamilySamples;
-use crate::striped_counters::{BucketBounds, Histogram, Striped};
+use crate::striped_counters::{BucketBounds, DurationHistogram, StripedCounters};
 
 /// The bounds start at one millisecond, and each bound is twice the previous one.
 const BUCKETS_NS: BucketBounds<15> = {
@@ -23,18 +23,18 @@ const BUCKETS_NS: BucketBounds<15> = {
 /// The decisions of the chain. One histogram per result records the durations, and so also counts the decisions.
 #[derive(Debug, Default)]
 pub(crate) struct ChainDecisions {
-    stripes: Striped<DurationsByResult>,
+    stripes: StripedCounters<DurationsByResult>,
 }
 
 #[derive(Debug, Default)]
 struct DurationsByResult {
-    allowed_durations: Histogram<{ BUCKETS_NS.len() }>,
-    denied_durations: Histogram<{ BUCKETS_NS.len() }>,
-    error_durations: Histogram<{ BUCKETS_NS.len() }>,
-    no_opinion_durations: Histogram<{ BUCKETS_NS.len() }>,
+    allowed_durations: DurationHistogram<{ BUCKETS_NS.len() }>,
+    denied_durations: DurationHistogram<{ BUCKETS_NS.len() }>,
+    error_durations: DurationHistogram<{ BUCKETS_NS.len() }>,
+    no_opinion_durations: DurationHistogram<{ BUCKETS_NS.len() }>,
 }
 
-type HistogramSelector = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
+type HistogramSelector = fn(&DurationsByResult) -> &DurationHistogram<{ BUCKETS_NS.len() }>;
 
 /// The values of the label `result`, and the histogram of each.
 const RESULTS: [(&str, HistogramSelector); 4] = [

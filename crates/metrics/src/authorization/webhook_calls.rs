@@ -12,7 +12,8 @@ use super::family_definitions;
 use crate::family_samples::FamilySamples;
 use crate::series_by_name::SeriesByName;
 use crate::striped_counters::{
-    BucketBounds, Histogram, MergedHistogram, Striped, increment_counter, load_counter,
+    BucketBounds, DurationHistogram, MergedHistogram, StripedCounters, increment_counter,
+    load_counter,
 };
 
 /// Buckets for the duration of one call.
@@ -37,7 +38,7 @@ const CONDITION_BUCKETS_NS: BucketBounds<7> =
 /// The counters of one webhook.
 #[derive(Debug, Default)]
 pub(crate) struct WebhookCounters {
-    skipped_call_counters: Striped<SkippedCallCounters>,
+    skipped_call_counters: StripedCounters<SkippedCallCounters>,
     call_durations: CallDurations,
     fail_open_counters: FailOpenCounters,
     /// In the order of [`FailOpenCause::ALL`].
@@ -50,7 +51,7 @@ pub(crate) struct WebhookCounters {
 /// Counters of requests that need no call, which can be very frequent.
 #[derive(Debug, Default)]
 struct SkippedCallCounters {
-    match_condition_durations: Histogram<{ CONDITION_BUCKETS_NS.len() }>,
+    match_condition_durations: DurationHistogram<{ CONDITION_BUCKETS_NS.len() }>,
     n_condition_errors: AtomicU64,
     n_excluded_by_condition: AtomicU64,
     n_cache_hits: AtomicU64,
@@ -59,14 +60,17 @@ struct SkippedCallCounters {
 /// Call attempts by result. One histogram per result records the durations, and so also counts the attempts.
 #[derive(Debug, Default)]
 struct CallDurations {
-    success_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
-    timeout_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
-    canceled_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
-    error_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
+    success_durations: DurationHistogram<{ CALL_BUCKETS_NS.len() }>,
+    timeout_durations: DurationHistogram<{ CALL_BUCKETS_NS.len() }>,
+    canceled_durations: DurationHistogram<{ CALL_BUCKETS_NS.len() }>,
+    error_durations: DurationHistogram<{ CALL_BUCKETS_NS.len() }>,
 }
 
 impl CallDurations {
-    fn histogram_for_result(&self, result: AttemptResult) -> &Histogram<{ CALL_BUCKETS_NS.len() }> {
+    fn histogram_for_result(
+        &self,
+        result: AttemptResult,
+    ) -> &DurationHistogram<{ CALL_BUCKETS_NS.len() }> {
         match result {
             AttemptResult::Success => &self.success_durations,
             AttemptResult::Timeout => &self.timeout_durations,

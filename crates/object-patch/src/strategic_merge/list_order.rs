@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::directive::PATCH;
 use super::merge_list::missing_merge_key_error;
+use super::patch_directives::PATCH;
 use crate::patch_error::PatchError;
 
 /// The identity of an item: its value, or the value of its merge key.

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::StrategicMerger;
-use super::directive::{PATCH, strip_nulls_and_directives, unknown_directive_error};
 use super::list_order::{
     ItemIdentity, first_position_by_identity, item_identities, item_identity, order_merged_items,
 };
+use super::patch_directives::{PATCH, strip_nulls_and_directives, unknown_directive_error};
 use crate::merge_keys::MergeStrategy;
 use crate::patch_error::PatchError;
 

@@ -4,9 +4,11 @@
 use admission::{Configuration, ConfigurationKind};
 use api_object::{Status, Tree};
 use field_errors::{FieldErrors, FieldPath};
-use store::{At, Expect, ListRequest};
+use store::{At, ExpectedKeyState, ListRequest};
 
-use super::config_revision::{ConfigRevisionError, config_revision_key};
+use super::admission_config_revision::{
+    AdmissionConfigRevisionError, admission_config_revision_key,
+};
 use crate::rest::RequestContext;
 
 /// The maximum memory of the regular expressions of all configurations together. It equals the limit for one
@@ -31,26 +33,26 @@ pub(super) async fn check_admission_configuration(
     new: &Tree,
     old: Option<&Tree>,
     warnings: &mut Vec<String>,
-) -> Result<Option<Expect>, Status> {
+) -> Result<Option<ExpectedKeyState>, Status> {
     let Some(kind) = api_resources::configuration_kind(ctx.resource) else { return Ok(None) };
     let mut found = admission::configuration_warnings(kind, new, old);
-    let policy = ctx.server.hook_addresses;
+    let policy = ctx.server.hook_address_policy;
     let refusal = |address| policy.check_address(address).err().map(|refused| refused.to_string());
     found.extend(admission::refused_address_warnings(kind, new, &refusal));
     let is_changed = old.is_none_or(|old| api_resources::is_spec_changed(ctx.resource, new, old));
     let mut checked_config_revision = None;
     if kind == ConfigurationKind::Initializer && is_changed {
-        let (config_revision, stored) = read_stored_configurations(ctx).await?;
+        let (config_revision, stored) = read_stored_admission_configurations(ctx).await?;
         checked_config_revision = Some(config_revision);
         let stored: Vec<&Tree> = stored.iter().collect();
         let errors = admission::initializer_ordering_errors(new, &stored);
         if !errors.is_empty() {
-            return Err(Status::invalid(&ctx.group_kind(), api_object::name(new), &errors));
+            return Err(Status::invalid_object(&ctx.group_kind(), api_object::name(new), &errors));
         }
         found.extend(admission::initializer_ordering_warnings(new, &stored));
     }
     if is_changed {
-        let config_revision = check_regex_bytes(ctx, kind, new).await?;
+        let config_revision = check_hook_regex_memory(ctx, kind, new).await?;
         // Both checks may return a revision. The first one was read earlier, so it covers more concurrent writes.
         checked_config_revision = checked_config_revision.or(config_revision);
     }
@@ -63,16 +65,16 @@ pub(super) async fn check_admission_configuration(
 /// A configuration without regular expressions is not checked, and depends on no revision.
 ///
 /// The snapshot is as new as the config revision in the store; with an older one every attempt would fail.
-async fn check_regex_bytes(
+async fn check_hook_regex_memory(
     ctx: &RequestContext<'_>,
     kind: ConfigurationKind,
     new: &Tree,
-) -> Result<Option<Expect>, Status> {
-    let n_bytes = Configuration::compile(kind, new).compiled_regex_bytes();
+) -> Result<Option<ExpectedKeyState>, Status> {
+    let n_bytes = Configuration::compile_configuration(kind, new).compiled_regex_bytes();
     if n_bytes == 0 {
         return Ok(None);
     }
-    let newest = ctx.server.read_config_revision().await?;
+    let newest = ctx.server.read_admission_config_revision().await?;
     let caught_up = ctx.server.snapshot_cache.wait_for_revision(newest);
     if tokio::time::timeout_at(ctx.deadline, caught_up).await.is_err() {
         return Err(Status::timeout());
@@ -80,7 +82,11 @@ async fn check_regex_bytes(
     let snapshot = ctx.server.snapshot_cache.snapshot();
     let n_others = snapshot.configured_hooks.regex_bytes_except(kind, api_object::name(new));
     if n_bytes.saturating_add(n_others) <= PATTERN_BYTES_MAX {
-        return Ok(Some(snapshot.config_revision.map_or(Expect::Absent, Expect::At)));
+        return Ok(Some(
+            snapshot
+                .admission_config_revision
+                .map_or(ExpectedKeyState::Absent, ExpectedKeyState::At),
+        ));
     }
     let why = format!(
         "the regular expressions of its match conditions take {n_bytes} bytes of memory, those of other \
@@ -88,22 +94,24 @@ async fn check_regex_bytes(
     );
     let mut errors = FieldErrors::new();
     errors.push(FieldPath::root("webhooks").forbidden(&why));
-    Err(Status::invalid(&ctx.group_kind(), api_object::name(new), &errors))
+    Err(Status::invalid_object(&ctx.group_kind(), api_object::name(new), &errors))
 }
 
 /// Reads all stored objects of the resource, and before them the config revision. Objects that cannot be
 /// decoded are left out, as they are when writes are admitted.
-async fn read_stored_configurations(
+async fn read_stored_admission_configurations(
     ctx: &RequestContext<'_>,
-) -> Result<(Expect, Vec<Tree>), Status> {
-    let key = config_revision_key(&ctx.server.prefix).map_err(ConfigRevisionError::from)?;
+) -> Result<(ExpectedKeyState, Vec<Tree>), Status> {
+    let key = admission_config_revision_key(&ctx.server.store_key_prefix)
+        .map_err(AdmissionConfigRevisionError::from)?;
     let got = ctx.time_store_request("get", ctx.server.store.get(&key, At::Newest)).await;
-    let entry = got.map_err(|error| ctx.read_failure_status("list", &error))?.entry;
-    let config_revision = entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
-    let prefix = ctx.key_prefix()?;
+    let entry = got.map_err(|error| ctx.store_read_error_status("list", &error))?.entry;
+    let config_revision =
+        entry.map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev));
+    let prefix = ctx.list_key_prefix()?;
     let list = ctx.server.store.list(&prefix, ListRequest::default());
     let page = ctx.time_store_request("list", list).await;
-    let page = page.map_err(|error| ctx.read_failure_status("list", &error))?;
+    let page = page.map_err(|error| ctx.store_read_error_status("list", &error))?;
     let trees = page.items.iter().filter_map(|item| ctx.decode_entry(&item.entry).ok()).collect();
     Ok((config_revision, trees))
 }

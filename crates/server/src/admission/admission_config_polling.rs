@@ -63,20 +63,26 @@ impl PolledAdmissionConfig {
 impl ServerState {
     /// Keeps the local configuration confirmed until the task is dropped: by the barrier, or by polls.
     pub(crate) async fn keep_admission_config_fresh(self: Arc<Self>) {
-        match self.barrier.options.config_sync_mode {
-            AdmissionConfigSyncMode::Barrier if self.barrier.options.is_only_server => {}
+        match self.admission_freshness_barrier.options.admission_config_sync_mode {
+            AdmissionConfigSyncMode::Barrier
+                if self.admission_freshness_barrier.options.is_only_server => {}
             AdmissionConfigSyncMode::Barrier => {
                 let applied = || self.snapshot_cache.snapshot().revision;
-                self.barrier.run(|| self.read_config_revision(), applied).await;
+                self.admission_freshness_barrier
+                    .run(|| self.read_admission_config_revision(), applied)
+                    .await;
             }
             AdmissionConfigSyncMode::Poll => loop {
                 let begun = Instant::now();
-                let limit = self.barrier.options.config_staleness_max;
+                let limit = self.admission_freshness_barrier.options.admission_config_staleness_max;
                 let polled = tokio::time::timeout(limit, self.poll_admission_config()).await;
                 let polled = polled.unwrap_or(Err(AdmissionConfigPollError::Timeout));
-                self.barrier
+                self.admission_freshness_barrier
                     .record_config_poll(begun, polled.map_err(|error| error.to_string().into()));
-                tokio::time::sleep_until(begun + self.barrier.options.config_poll_interval).await;
+                tokio::time::sleep_until(
+                    begun + self.admission_freshness_barrier.options.admission_config_poll_interval,
+                )
+                .await;
             },
         }
     }
@@ -89,13 +95,14 @@ impl ServerState {
         let mut revisions_by_path = BTreeMap::new();
         let mut changes = Vec::new();
         for (path, kind) in CONFIGURATION_PATHS {
-            let prefix = Prefix::new(&format!("{}/{path}", self.prefix))?;
+            let prefix = Prefix::new(&format!("{}/{path}", self.store_key_prefix))?;
             let request = ListRequest { at, ..ListRequest::default() };
             let page = self.store.list(&prefix, request).await?;
             revision = page.revision;
             at = At::Exactly(revision);
             for item in page.items {
-                let path = item.key.get(self.prefix.len() + 1..).unwrap_or_default().to_owned();
+                let path =
+                    item.key.get(self.store_key_prefix.len() + 1..).unwrap_or_default().to_owned();
                 if last.revisions_by_path.get(&path) != Some(&item.entry.mod_rev) {
                     let tree = Some(codec::decode_stored_object(&item.entry.value));
                     changes.push(AdmissionConfigChange {

@@ -11,8 +11,8 @@ use metrics::AdmissionMetrics;
 
 use super::WriteAttempt;
 use super::WriteRequest;
+use super::admission_config_freshness::{AdmissionConfigFreshness, AdmissionSnapshot};
 use super::admission_plugins::AdmissionPlugin;
-use super::config_freshness::{AdmissionSnapshot, ConfigFreshness};
 use super::hook_object_converter::HookObjectConverter;
 use super::namespace_lifecycle::{
     check_crd_not_terminating, check_namespace_lifecycle, find_namespace,
@@ -25,7 +25,7 @@ use crate::error_status::IntoStatus;
 use crate::initializers::{
     assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
 };
-use crate::request_seat::{WebhookWait, estimate_tree_bytes};
+use crate::request_seat::{WebhookWait, estimate_json_bytes};
 use crate::rest::{RequestContext, VersionedObject};
 
 /// Runs the mutating phase and returns the resulting object. The tree of a deletion is the stored object.
@@ -132,13 +132,14 @@ async fn call_mutating_hooks(
     old: Option<&Tree>,
 ) -> Result<Tree, Status> {
     let WriteAttempt {
-        config_freshness: freshness,
+        admission_config_freshness: freshness,
         matching_hooks_and_initializers,
         hook_session,
         namespace_uid,
         ..
     } = attempt;
-    let Some(snapshot) = freshness.as_ref().and_then(ConfigFreshness::admission_snapshot) else {
+    let Some(snapshot) = freshness.as_ref().and_then(AdmissionConfigFreshness::admission_snapshot)
+    else {
         return Ok(tree);
     };
     let mut inputs = HookRequestInputs::new(
@@ -166,10 +167,10 @@ async fn call_mutating_hooks(
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
     let request = inputs.new_hook_request(&name, None, old_object.as_ref());
     let object_bytes =
-        estimate_tree_bytes(&tree) + old_object.as_ref().map_or(0, estimate_tree_bytes);
-    let calls = call_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree);
-    let wait = WebhookWait { object_bytes, is_first_wait_of_attempt: true };
-    let result = ctx.wait_for_hooks(wait, calls).await?;
+        estimate_json_bytes(&tree) + old_object.as_ref().map_or(0, estimate_json_bytes);
+    let calls = call_mutating_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree);
+    let wait = WebhookWait { n_object_bytes: object_bytes, is_first_wait_of_attempt: true };
+    let result = ctx.wait_for_admission_webhooks(wait, calls).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin_name();
@@ -178,7 +179,7 @@ async fn call_mutating_hooks(
 }
 
 /// Calls the mutating hooks, and again if one changed an object that others had reviewed.
-async fn call_hooks_in_rounds(
+async fn call_mutating_hooks_in_rounds(
     ctx: &RequestContext<'_>,
     namespace_uid: &mut Option<String>,
     request: &HookRequest<'_>,
@@ -188,8 +189,10 @@ async fn call_hooks_in_rounds(
     let operation = request.attributes.operation;
     loop {
         let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
-        let mutated =
-            hook_session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
+        let mutated = hook_session
+            .call_mutating_hooks(request, object)
+            .await
+            .map_err(IntoStatus::into_status)?;
         if let Some(next) = mutated {
             tree = next;
         }
@@ -235,12 +238,13 @@ async fn call_validating_hooks(
     old: Option<&Tree>,
 ) -> Result<(), Status> {
     let WriteAttempt {
-        config_freshness: freshness,
+        admission_config_freshness: freshness,
         matching_hooks_and_initializers,
         hook_session,
         ..
     } = attempt;
-    let Some(snapshot) = freshness.as_ref().and_then(ConfigFreshness::admission_snapshot) else {
+    let Some(snapshot) = freshness.as_ref().and_then(AdmissionConfigFreshness::admission_snapshot)
+    else {
         return Ok(());
     };
     let plugins = ctx.server.admission_plugins;
@@ -268,9 +272,9 @@ async fn call_validating_hooks(
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
     let request = inputs.new_hook_request(name, object, old_object);
     let object_bytes =
-        object.map_or(0, estimate_tree_bytes) + old_object.map_or(0, estimate_tree_bytes);
-    let wait = WebhookWait { object_bytes, is_first_wait_of_attempt };
-    let result = ctx.wait_for_hooks(wait, hook_session.validate(&request)).await?;
+        object.map_or(0, estimate_json_bytes) + old_object.map_or(0, estimate_json_bytes);
+    let wait = WebhookWait { n_object_bytes: object_bytes, is_first_wait_of_attempt };
+    let result = ctx.wait_for_admission_webhooks(wait, hook_session.validate(&request)).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin_name();
@@ -285,12 +289,13 @@ async fn call_validating_hooks(
 }
 
 fn new_hook_session(ctx: &RequestContext<'_>) -> HookSession {
-    HookSession::new(ctx.deadline).with_call_duration_max(ctx.server.call_time_max)
+    HookSession::new(ctx.deadline).with_call_duration_max(ctx.server.hook_call_time_max)
 }
 
 /// An object as clients read it: with the resourceVersion that it has in the store.
 fn with_resource_version(tree: &Tree, write: &WriteRequest) -> Tree {
-    VersionedObject { tree: tree.clone(), revision: write.stored_revision }.into_tree()
+    VersionedObject { object_tree: tree.clone(), revision: write.stored_revision }
+        .into_tree_with_resource_version()
 }
 
 /// The values that a [`HookRequest`] borrows.
@@ -303,7 +308,7 @@ struct HookRequestInputs<'q> {
     object_converter: HookObjectConverter<'q>,
     metrics: &'q AdmissionMetrics,
     /// Decides `authorizer` checks of match conditions.
-    authorizer: ChainAuthorizer,
+    match_condition_authorizer: ChainAuthorizer,
     /// The namespace, if a hook selects by its labels.
     namespace: Option<Namespace>,
 }
@@ -327,11 +332,11 @@ impl<'q> HookRequestInputs<'q> {
                 operation: write.operation,
                 resource: ctx.resource,
                 subresource: &write.subresource,
-                user: ctx.authorized.user(),
+                user: ctx.authorization_proof.user(),
                 old_object: None,
             },
             metrics: ctx.server.admission_metrics.as_ref(),
-            authorizer: ChainAuthorizer(newest_authorizer_chain(ctx)),
+            match_condition_authorizer: ChainAuthorizer(newest_authorizer_chain(ctx)),
             namespace: None,
         }
     }
@@ -349,12 +354,12 @@ impl<'q> HookRequestInputs<'q> {
         HookRequest {
             attributes: Attributes { object, old_object, ..self.admission_attributes(name) },
             matched_hooks: self.matched_hooks,
-            connections: &self.admission_snapshot.configured_hooks.hook_connections,
+            hook_connections: &self.admission_snapshot.configured_hooks.hook_connections,
             namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
-            authorizer: Some(&self.authorizer),
+            authorizer: Some(&self.match_condition_authorizer),
             object_converter: &self.object_converter,
-            observer: self.metrics,
-            long_computation: self.ctx.seat.map(|seat| &seat.long_work),
+            hook_observer: self.metrics,
+            long_computation_flag: self.ctx.seat.map(|seat| &seat.long_computation_flag),
         }
     }
 

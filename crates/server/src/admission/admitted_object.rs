@@ -11,9 +11,9 @@ use api_resources::Resource;
 use jiff::Timestamp;
 use store::KeyGroupRevisionAction;
 
+use super::admission_config_freshness::{AdmissionConfigFreshness, is_admission_configuration};
+use super::admission_config_revision::{AdmissionConfigCondition, AdmissionConfigRevisionError};
 use super::admission_phases::run_validating_phase;
-use super::config_freshness::{ConfigFreshness, is_admission_configuration};
-use super::config_revision::{ConfigRevisionCondition, ConfigRevisionError};
 use super::{CheckedObject, WriteAttempt, WriteRequest};
 use crate::error_status::IntoStatus;
 use crate::rest::RequestContext;
@@ -23,7 +23,7 @@ pub struct AdmittedObject {
     object_tree: Tree,
     namespace_uid: Option<String>,
     initializers_origin: InitializersOrigin,
-    config_revision: ConfigRevisionCondition,
+    admission_config_condition: AdmissionConfigCondition,
 }
 
 /// An object whose deletion was admitted.
@@ -34,7 +34,7 @@ pub(crate) struct AdmittedDeletion(AdmittedObject);
 pub(crate) struct AdmittedPodAction(());
 
 /// The next step of an admitted deletion.
-pub(crate) enum RemovableOrPending {
+pub(crate) enum RemovableOrPendingDeletion {
     /// The object has no finalizers, so it can be removed.
     Removable(AdmittedObject),
     /// The object has finalizers, so it is only marked for deletion.
@@ -60,10 +60,10 @@ pub(crate) async fn admit_object(
     old: Option<&Tree>,
 ) -> Result<AdmittedObject, Status> {
     run_validating_phase(ctx, attempt, write, checked.object_tree(), old).await?;
-    let (tree, checked_config_revision) = checked.into_parts();
+    let (tree, checked_config_revision) = checked.into_tree_and_config_revision();
     let config_revision = match is_admission_configuration(ctx.resource) {
-        true => ConfigRevisionCondition::Move(checked_config_revision),
-        false => config_condition_if_assumed(attempt),
+        true => AdmissionConfigCondition::Move(checked_config_revision),
+        false => condition_on_assumed_admission_config(attempt),
     };
     Ok(AdmittedObject::new(tree, attempt, config_revision))
 }
@@ -87,8 +87,8 @@ pub(crate) async fn admit_scaled_object(
     };
     let (new_scale, old_scale) = (scale(checked.object_tree())?, scale(old)?);
     run_validating_phase(ctx, attempt, write, &new_scale, Some(&old_scale)).await?;
-    let (tree, _) = checked.into_parts();
-    Ok(AdmittedObject::new(tree, attempt, config_condition_if_assumed(attempt)))
+    let (tree, _) = checked.into_tree_and_config_revision();
+    Ok(AdmittedObject::new(tree, attempt, condition_on_assumed_admission_config(attempt)))
 }
 
 /// Calls the validating hooks about the deletion of an object.
@@ -103,8 +103,8 @@ pub(crate) async fn admit_deletion(
 ) -> Result<AdmittedDeletion, Status> {
     run_validating_phase(ctx, attempt, write, &tree, None).await?;
     let config_revision = match is_admission_configuration(ctx.resource) {
-        true => ConfigRevisionCondition::Move(None),
-        false => config_condition_if_assumed(attempt),
+        true => AdmissionConfigCondition::Move(None),
+        false => condition_on_assumed_admission_config(attempt),
     };
     Ok(AdmittedDeletion(AdmittedObject::new(tree, attempt, config_revision)))
 }
@@ -137,22 +137,27 @@ pub(crate) async fn admit_without_storing(
     run_validating_phase(ctx, attempt, write, tree, None).await
 }
 
-fn config_condition_if_assumed(attempt: &WriteAttempt) -> ConfigRevisionCondition {
-    match &attempt.config_freshness {
-        Some(ConfigFreshness::Assumed(snapshot)) => {
-            ConfigRevisionCondition::Unchanged(snapshot.config_revision())
+fn condition_on_assumed_admission_config(attempt: &WriteAttempt) -> AdmissionConfigCondition {
+    match &attempt.admission_config_freshness {
+        Some(AdmissionConfigFreshness::Assumed(snapshot)) => {
+            AdmissionConfigCondition::Unchanged(snapshot.admission_config_revision())
         }
-        Some(ConfigFreshness::Confirmed(_) | ConfigFreshness::Exempt) | None => {
-            ConfigRevisionCondition::Independent
+        Some(AdmissionConfigFreshness::Confirmed(_) | AdmissionConfigFreshness::Exempt) | None => {
+            AdmissionConfigCondition::Independent
         }
     }
 }
 
 impl AdmittedObject {
-    fn new(tree: Tree, attempt: &WriteAttempt, config_revision: ConfigRevisionCondition) -> Self {
+    fn new(tree: Tree, attempt: &WriteAttempt, config_revision: AdmissionConfigCondition) -> Self {
         let (namespace_uid, initializers_origin) =
             (attempt.namespace_uid.clone(), attempt.initializers_origin);
-        Self { object_tree: tree, namespace_uid, initializers_origin, config_revision }
+        Self {
+            object_tree: tree,
+            namespace_uid,
+            initializers_origin,
+            admission_config_condition: config_revision,
+        }
     }
 
     /// The object as it may be stored.
@@ -176,22 +181,22 @@ impl AdmittedObject {
     }
 
     /// The part of the transaction that concerns the config revision key.
-    pub(crate) fn config_revision_of_transaction(
+    pub(crate) fn admission_config_revision_action(
         &self,
         prefix: &str,
-    ) -> Result<Option<KeyGroupRevisionAction>, ConfigRevisionError> {
-        self.config_revision.into_shared_revision(prefix)
+    ) -> Result<Option<KeyGroupRevisionAction>, AdmissionConfigRevisionError> {
+        self.admission_config_condition.into_key_group_revision_action(prefix)
     }
 }
 
 impl AdmittedPodAction {
     /// The pod as the action changes it.
     pub(crate) fn admit_pod_change(&self, attempt: &WriteAttempt, pod: Tree) -> AdmittedObject {
-        AdmittedObject::new(pod, attempt, config_condition_if_assumed(attempt))
+        AdmittedObject::new(pod, attempt, condition_on_assumed_admission_config(attempt))
     }
 
     /// The pod that the action deletes.
-    pub(crate) fn admit_deletion(&self, attempt: &WriteAttempt, pod: Tree) -> AdmittedDeletion {
+    pub(crate) fn admit_pod_deletion(&self, attempt: &WriteAttempt, pod: Tree) -> AdmittedDeletion {
         AdmittedDeletion(self.admit_pod_change(attempt, pod))
     }
 }
@@ -223,26 +228,26 @@ impl AdmittedDeletion {
 
     /// Decides whether the object can be removed now, and marks it for deletion if not. `is_forced` ignores
     /// finalizers.
-    pub(crate) fn into_removable_or_pending(
+    pub(crate) fn into_removable_or_pending_deletion(
         self,
         resource: &Resource,
         mut finalizers: Vec<String>,
         is_forced: bool,
         now: Timestamp,
-    ) -> RemovableOrPending {
+    ) -> RemovableOrPendingDeletion {
         let mut next = self.0.object_tree.clone();
         api_resources::prepare_delete(resource, &mut next, &mut finalizers, now);
         if is_forced {
             finalizers.clear();
         }
         if finalizers.is_empty() && !api_resources::blocks_removal(resource, &next) {
-            return RemovableOrPending::Removable(self.0);
+            return RemovableOrPendingDeletion::Removable(self.0);
         }
         let now = api_object::format_rfc3339(now);
         let is_marked = api_object::mark_for_deletion(&mut next, &finalizers, &now);
         let is_changed = is_marked | (next != self.0.object_tree);
         let mut marked = self.0;
         let before = std::mem::replace(&mut marked.object_tree, next);
-        RemovableOrPending::Pending { marked, before, is_changed }
+        RemovableOrPendingDeletion::Pending { marked, before, is_changed }
     }
 }

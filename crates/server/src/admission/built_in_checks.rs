@@ -5,13 +5,13 @@ use std::sync::Arc;
 use admission::Operation;
 use api_object::{Status, Tree};
 use authz::{Resource as Target, Verb};
-use store::Expect;
+use store::ExpectedKeyState;
 
 use super::admission_config_checks::check_admission_configuration;
 use super::admission_plugins::AdmissionPlugin;
-use super::escalation::{EscalationProof, check_escalation};
 use super::node_restriction::{NodeRestrictionProof, check_node_restriction};
-use super::owner_references::check_owner_references;
+use super::owner_references::check_may_change_owner_references;
+use super::rbac_escalation::{EscalationProof, check_rbac_escalation};
 use crate::authorize::authorize_other_target;
 use crate::cluster_ips::ClusterIpChange;
 use crate::rest::RequestContext;
@@ -26,7 +26,7 @@ const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
 pub(crate) struct CheckedObject {
     object_tree: Tree,
     /// The config revision at which an admission configuration was checked against the others.
-    checked_config_revision: Option<Expect>,
+    checked_config_revision: Option<ExpectedKeyState>,
     _escalation_proof: EscalationProof,
     _node_restriction_proof: NodeRestrictionProof,
 }
@@ -36,7 +36,7 @@ impl CheckedObject {
         &self.object_tree
     }
 
-    pub(super) fn into_parts(self) -> (Tree, Option<Expect>) {
+    pub(super) fn into_tree_and_config_revision(self) -> (Tree, Option<ExpectedKeyState>) {
         (self.object_tree, self.checked_config_revision)
     }
 
@@ -78,9 +78,9 @@ pub(crate) async fn run_built_in_checks(
     let restricted = check_node_restriction(ctx, operation, Some(&tree), old).await?;
     let plugins = ctx.server.admission_plugins;
     if plugins.is_plugin_enabled(AdmissionPlugin::OwnerReferencesPermissionEnforcement) {
-        check_owner_references(ctx, &tree, old).await?;
+        check_may_change_owner_references(ctx, &tree, old).await?;
     }
-    let grants = check_escalation(ctx, &tree, old).await?;
+    let grants = check_rbac_escalation(ctx, &tree, old).await?;
     check_certificate_request(ctx, &tree, old).await?;
     warnings.extend(check_unenforced_features(ctx, &tree, old)?);
     let checked_config_revision = check_admission_configuration(ctx, &tree, old, warnings).await?;
@@ -99,17 +99,23 @@ fn check_unenforced_features(
     old: Option<&Tree>,
 ) -> Result<Option<String>, Status> {
     // The server writes no such object on its own behalf.
-    if Arc::ptr_eq(ctx.authorized.user(), &ctx.server.loopback_user) {
+    if Arc::ptr_eq(ctx.authorization_proof.user(), &ctx.server.loopback_user) {
         return Ok(None);
     }
     let Some(unenforced) = api_resources::find_unenforced_rule(ctx.resource, new, old) else {
         return Ok(None);
     };
-    if ctx.server.api_settings.refuses_unenforced && !unenforced.errors.is_empty() {
+    if ctx.server.api_settings.refuses_unenforced_features
+        && !unenforced.unenforced_rule_errors.is_empty()
+    {
         let kind = ctx.resource.group_kind();
-        return Err(Status::invalid(&kind, api_object::name(new), &unenforced.errors));
+        return Err(Status::invalid_object(
+            &kind,
+            api_object::name(new),
+            &unenforced.unenforced_rule_errors,
+        ));
     }
-    Ok(Some(unenforced.warning))
+    Ok(Some(unenforced.unenforced_rule_warning))
 }
 
 async fn check_certificate_request(

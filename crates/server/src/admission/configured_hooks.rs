@@ -101,7 +101,8 @@ impl ConfiguredHooks {
                     configurations.remove(&path);
                 }
                 Some(Ok(tree)) => {
-                    configurations.insert(path, Arc::new(Configuration::compile(kind, &tree)));
+                    configurations
+                        .insert(path, Arc::new(Configuration::compile_configuration(kind, &tree)));
                 }
                 Some(Err(why)) => {
                     if let Some(known) = self.last_known_configurations.get(&path) {

@@ -29,13 +29,13 @@ pub enum AdmissionConfigSyncMode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionConfigSyncOptions {
     /// How the configuration is kept current.
-    pub config_sync_mode: AdmissionConfigSyncMode,
+    pub admission_config_sync_mode: AdmissionConfigSyncMode,
     /// The interval of reads when no request causes one.
-    pub config_poll_interval: Duration,
+    pub admission_config_poll_interval: Duration,
     /// The maximum age of the last confirmation. If it is older, writes are refused.
-    pub config_staleness_max: Duration,
+    pub admission_config_staleness_max: Duration,
     /// How long a request waits for the first confirmation after the start of the server.
-    pub first_confirmation_wait_max: Duration,
+    pub first_config_confirmation_wait_max: Duration,
     /// This server is the only writer of the store. A write returns only after the local snapshot contains
     /// it, so the local configuration is always current.
     pub is_only_server: bool,
@@ -44,10 +44,10 @@ pub struct AdmissionConfigSyncOptions {
 impl Default for AdmissionConfigSyncOptions {
     fn default() -> Self {
         Self {
-            config_sync_mode: AdmissionConfigSyncMode::default(),
-            config_poll_interval: Duration::from_secs(1),
-            config_staleness_max: Duration::from_secs(5),
-            first_confirmation_wait_max: Duration::from_secs(5),
+            admission_config_sync_mode: AdmissionConfigSyncMode::default(),
+            admission_config_poll_interval: Duration::from_secs(1),
+            admission_config_staleness_max: Duration::from_secs(5),
+            first_config_confirmation_wait_max: Duration::from_secs(5),
             is_only_server: false,
         }
     }
@@ -59,7 +59,7 @@ struct LastConfigRead {
     /// Requests with a ticket up to this number arrived before the read began.
     last_covered_ticket: u64,
     /// The config revision that the read found, or why it failed.
-    read_outcome: Result<RequiredConfigRevision, Arc<str>>,
+    config_read_outcome: Result<RequiredConfigRevision, Arc<str>>,
     /// The last time at which the local snapshot contained every configuration of the store.
     config_confirmed_at: Option<Instant>,
 }
@@ -101,7 +101,7 @@ impl FreshnessBarrier {
             read_request_notify: Notify::new(),
             last_config_read: watch::Sender::new(LastConfigRead {
                 last_covered_ticket: 0,
-                read_outcome: outcome,
+                config_read_outcome: outcome,
                 config_confirmed_at: None,
             }),
         }
@@ -122,7 +122,9 @@ impl FreshnessBarrier {
             // Requests with a ticket up to this one arrived before the read and may use its result.
             let last_covered_ticket = self.last_request_ticket.load(Ordering::SeqCst);
             let read_began_at = Instant::now();
-            let read = tokio::time::timeout(self.options.config_staleness_max, read_newest()).await;
+            let read =
+                tokio::time::timeout(self.options.admission_config_staleness_max, read_newest())
+                    .await;
             let outcome = match read {
                 Ok(Ok(revision)) => Ok(RequiredConfigRevision { revision, read_began_at }),
                 Ok(Err(error)) => Err(error.to_string().into()),
@@ -131,19 +133,19 @@ impl FreshnessBarrier {
             let applied = applied();
             self.last_config_read.send_modify(|last| {
                 // The snapshot may have caught up with the previous read by now.
-                for required in [&last.read_outcome, &outcome].into_iter().flatten() {
+                for required in [&last.config_read_outcome, &outcome].into_iter().flatten() {
                     if applied >= required.revision {
                         last.config_confirmed_at =
                             last.config_confirmed_at.max(Some(required.read_began_at));
                     }
                 }
                 last.last_covered_ticket = last_covered_ticket;
-                last.read_outcome = outcome;
+                last.config_read_outcome = outcome;
             });
             if self.last_request_ticket.load(Ordering::SeqCst) == last_covered_ticket {
                 tokio::select! {
                     () = self.read_request_notify.notified() => {}
-                    () = tokio::time::sleep_until(read_began_at + self.options.config_poll_interval) => {}
+                    () = tokio::time::sleep_until(read_began_at + self.options.admission_config_poll_interval) => {}
                 }
             }
         }
@@ -159,7 +161,7 @@ impl FreshnessBarrier {
             if outcome.is_ok() {
                 last.config_confirmed_at = last.config_confirmed_at.max(Some(read_began_at));
             }
-            last.read_outcome =
+            last.config_read_outcome =
                 outcome.map(|revision| RequiredConfigRevision { revision, read_began_at });
         });
     }
@@ -194,12 +196,12 @@ impl FreshnessBarrier {
         let mut reads = self.last_config_read.subscribe();
         let (is_first, is_failing) = {
             let last = reads.borrow();
-            (last.config_confirmed_at.is_none(), last.read_outcome.is_err())
+            (last.config_confirmed_at.is_none(), last.config_read_outcome.is_err())
         };
         if !is_first && is_failing {
             self.check_confirmation_age()?;
         }
-        let ticket = match self.options.config_sync_mode {
+        let ticket = match self.options.admission_config_sync_mode {
             AdmissionConfigSyncMode::Barrier => {
                 self.last_request_ticket.fetch_add(1, Ordering::SeqCst) + 1
             }
@@ -207,11 +209,11 @@ impl FreshnessBarrier {
         };
         self.read_request_notify.notify_one();
         let is_served = |last: &LastConfigRead| {
-            last.last_covered_ticket >= ticket && (!is_first || last.read_outcome.is_ok())
+            last.last_covered_ticket >= ticket && (!is_first || last.config_read_outcome.is_ok())
         };
         let limit = match is_first {
-            true => self.options.first_confirmation_wait_max,
-            false => self.options.config_staleness_max,
+            true => self.options.first_config_confirmation_wait_max,
+            false => self.options.admission_config_staleness_max,
         };
         let limit = Instant::now() + limit;
         let served = tokio::time::timeout_at(deadline.min(limit), reads.wait_for(is_served)).await;
@@ -221,7 +223,7 @@ impl FreshnessBarrier {
             // The sender lives as long as this value, so only the limit can have passed.
             Ok(Err(_)) | Err(_) => self.last_config_read.borrow().clone(),
         };
-        match (&last.read_outcome, self.options.config_sync_mode) {
+        match (&last.config_read_outcome, self.options.admission_config_sync_mode) {
             (Ok(required), AdmissionConfigSyncMode::Barrier)
                 if last.last_covered_ticket >= ticket =>
             {
@@ -234,12 +236,15 @@ impl FreshnessBarrier {
     /// Whether the last read succeeded and the configuration was confirmed recently. A write may then assume that
     /// its configuration is current, because its transaction verifies that.
     pub(crate) fn is_config_recently_confirmed(&self) -> bool {
-        let AdmissionConfigSyncOptions { config_poll_interval, config_staleness_max, .. } =
-            self.options;
+        let AdmissionConfigSyncOptions {
+            admission_config_poll_interval: config_poll_interval,
+            admission_config_staleness_max: config_staleness_max,
+            ..
+        } = self.options;
         let last = self.last_config_read.borrow();
         // A read begins at least once in an interval.
         let recent = config_staleness_max.min(2 * config_poll_interval);
-        last.read_outcome.is_ok()
+        last.config_read_outcome.is_ok()
             && last.config_confirmed_at.is_some_and(|at| at.elapsed() <= recent)
     }
 
@@ -269,8 +274,9 @@ impl FreshnessBarrier {
         let age = last.config_confirmed_at.map(|at| at.elapsed());
         ConfigConfirmationAge {
             last_confirmation_age: age,
-            is_confirmation_stale: age.is_none_or(|age| age > self.options.config_staleness_max),
-            last_read_error: last.read_outcome.as_ref().err().cloned(),
+            is_confirmation_stale: age
+                .is_none_or(|age| age > self.options.admission_config_staleness_max),
+            last_read_error: last.config_read_outcome.as_ref().err().cloned(),
         }
     }
 }
@@ -318,7 +324,7 @@ mod tests {
     ) -> (Arc<Scene>, Arc<FreshnessBarrier>) {
         let scene = Arc::new(scene);
         let barrier = Arc::new(FreshnessBarrier::new(AdmissionConfigSyncOptions {
-            config_sync_mode: sync_mode,
+            admission_config_sync_mode: sync_mode,
             ..AdmissionConfigSyncOptions::default()
         }));
         let (own, run) = (Arc::clone(&scene), Arc::clone(&barrier));
@@ -439,7 +445,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn polling_relies_on_the_last_read() {
         let options = AdmissionConfigSyncOptions {
-            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            admission_config_sync_mode: AdmissionConfigSyncMode::Poll,
             ..AdmissionConfigSyncOptions::default()
         };
         let barrier = FreshnessBarrier::new(options);

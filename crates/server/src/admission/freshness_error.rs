@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use admission::Operation;
-use api_object::{Cause, Details, Status};
+use api_object::{Details, Status, StatusCause};
 use api_resources::Resource;
-use metrics::ConfigRefusal;
+use metrics::StaleConfigRefusal;
 
 /// Why the configuration cannot be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +22,16 @@ pub(crate) enum FreshnessError {
 
 impl FreshnessError {
     /// The reason in the metrics; `None` if the client chose the deadline.
-    pub(super) fn refusal_metric_reason(&self) -> Option<ConfigRefusal> {
+    pub(super) fn refusal_metric_reason(&self) -> Option<StaleConfigRefusal> {
         match self {
-            Self::Pending => Some(ConfigRefusal::Pending),
-            Self::Stale(_) => Some(ConfigRefusal::Stale),
-            Self::Behind => Some(ConfigRefusal::Behind),
+            Self::Pending => Some(StaleConfigRefusal::Pending),
+            Self::Stale(_) => Some(StaleConfigRefusal::Stale),
+            Self::Behind => Some(StaleConfigRefusal::Behind),
             Self::DeadlineExceeded => None,
         }
     }
 
-    fn client_message(&self) -> &str {
+    fn freshness_error_message(&self) -> &str {
         match self {
             Self::Pending => "configuration is not ready",
             Self::Stale(why) => why,
@@ -42,7 +42,7 @@ impl FreshnessError {
 }
 
 /// The response to a write whose configuration cannot be confirmed.
-pub(super) fn config_not_fresh_status(
+pub(super) fn admission_config_not_fresh_status(
     not_fresh: &FreshnessError,
     operation: Operation,
     resource: &Resource,
@@ -51,7 +51,7 @@ pub(super) fn config_not_fresh_status(
     if *not_fresh == FreshnessError::DeadlineExceeded {
         return Status::timeout();
     }
-    let why = not_fresh.client_message();
+    let why = not_fresh.freshness_error_message();
     let is_initializers = operation == Operation::Create && has_initializers;
     let (message, kind, explanation) = match (not_fresh, is_initializers) {
         (FreshnessError::Pending, true) => (
@@ -73,8 +73,11 @@ pub(super) fn config_not_fresh_status(
              nothing can be created, updated, deleted or connected to.",
         ),
     };
-    let cause =
-        Cause { reason: kind.to_owned(), message: explanation.to_owned(), field: String::new() };
+    let cause = StatusCause {
+        reason: kind.to_owned(),
+        message: explanation.to_owned(),
+        field: String::new(),
+    };
     let details = Details {
         name: operation.name().to_owned(),
         group: resource.group.clone(),
@@ -87,6 +90,6 @@ pub(super) fn config_not_fresh_status(
         reason: "LoadingConfiguration".into(),
         message,
         details: Some(Box::new(details)),
-        ..Status::internal("")
+        ..Status::internal_error("")
     }
 }

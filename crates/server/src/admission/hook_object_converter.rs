@@ -7,7 +7,7 @@ use api_resources::{PrepareError, Registry, Resource, kind_of_written_object};
 use authz::User;
 use codec::ExpectedKind;
 
-use crate::rest::requester_metadata;
+use crate::rest::requester_user_fields;
 
 /// Converts objects between served versions, and completes them as the write of the request would.
 pub(super) struct HookObjectConverter<'a> {
@@ -49,7 +49,7 @@ impl ObjectConverter for HookObjectConverter<'_> {
             group: kind.group,
             version: kind.version,
             kind: kind.kind,
-            is_custom_resource: resource.is_some_and(Resource::is_custom),
+            is_custom_resource: resource.is_some_and(Resource::is_custom_resource),
         };
         // Unknown fields are dropped, as in a request without strict field validation.
         let invalid = |error: &dyn std::fmt::Display| ObjectConversionError(error.to_string());
@@ -90,8 +90,12 @@ impl HookObjectConverter<'_> {
         match (self.operation, self.old_object) {
             // A Binding is not stored; the uid in it is the one that the pod must have.
             (Operation::Create, _) if self.subresource.is_empty() && resource.is_stored() => {
-                api_resources::complete_new_object(resource, tree, &requester_metadata(self.user))
-                    .map_err(malformed)
+                api_resources::complete_new_object(
+                    resource,
+                    tree,
+                    &requester_user_fields(self.user),
+                )
+                .map_err(malformed)
             }
             (Operation::Update, Some(old)) => {
                 let old = self.convert_to_kind(old, kind).map_err(|error| {

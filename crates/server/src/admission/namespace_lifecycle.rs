@@ -1,7 +1,7 @@
 //! Checks of the namespace and of the definition that a new object belongs to.
 
 use admission::Operation;
-use api_object::{Cause, GroupResource, Status, Tree};
+use api_object::{GroupResource, Status, StatusCause, Tree};
 use api_resources::{Resource, ResourceOrigin};
 
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
@@ -68,8 +68,12 @@ pub(super) async fn check_namespace_lifecycle(
     }
     let current = find_namespace(ctx, namespace).await?;
     // The request was authorized for the namespace in the snapshot that authorized it.
-    let authorized =
-        ctx.authorized.authorized_snapshot().namespaces.get(namespace).or(current.as_ref());
+    let authorized = ctx
+        .authorization_proof
+        .authorization_snapshot()
+        .namespaces
+        .get(namespace)
+        .or(current.as_ref());
     if namespace_uid.is_none() {
         *namespace_uid = authorized.map(|own| own.uid.clone());
     }
@@ -89,7 +93,7 @@ pub(crate) fn check_namespace_is_usable(
 ) -> Result<(), Status> {
     let namespace = ctx.namespace.unwrap_or_default();
     let resource = ctx.resource.group_resource();
-    let is_initialized = |own: &&Namespace| own.phase != NamespacePhase::Uninitialized;
+    let is_initialized = |own: &&Namespace| own.namespace_phase != NamespacePhase::Uninitialized;
     let Some(current) = current.filter(is_initialized) else {
         return Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace));
     };
@@ -100,7 +104,7 @@ pub(crate) fn check_namespace_is_usable(
         );
         return Err(Status::conflict(&resource, name, &why));
     }
-    match current.phase {
+    match current.namespace_phase {
         NamespacePhase::Active | NamespacePhase::Uninitialized => Ok(()),
         NamespacePhase::Terminating => {
             let why = format!(
@@ -109,7 +113,7 @@ pub(crate) fn check_namespace_is_usable(
             );
             let mut status = Status::forbidden(&resource, name, &why);
             if let Some(details) = &mut status.details {
-                details.causes.push(Cause {
+                details.causes.push(StatusCause {
                     reason: "NamespaceTerminating".to_owned(),
                     message: format!("namespace {namespace} is being terminated"),
                     field: "metadata.namespace".to_owned(),
@@ -128,12 +132,12 @@ pub(super) async fn find_namespace(
 ) -> Result<Option<Namespace>, Status> {
     let snapshot_cache = &ctx.server.snapshot_cache;
     if let Some(own) = snapshot_cache.snapshot().namespaces.get(name)
-        && own.phase != NamespacePhase::Uninitialized
+        && own.namespace_phase != NamespacePhase::Uninitialized
     {
         return Ok(Some(own.clone()));
     }
     let current = ctx.server.store.current_rev().await;
-    let current = current.map_err(|error| ctx.read_failure_status("create", &error))?;
+    let current = current.map_err(|error| ctx.store_read_error_status("create", &error))?;
     snapshot_cache.wait_for_revision(current).await;
     Ok(snapshot_cache.snapshot().namespaces.get(name).cloned())
 }

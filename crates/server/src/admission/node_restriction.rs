@@ -12,18 +12,18 @@
 //! Three rules are stricter than those of Kubernetes: a node sets no owner references when it creates its Node,
 //! updates only ResourceSlices of its own, and binds no pods through `bindings` either.
 
-mod claim_status_rules;
-mod node_labels;
+mod node_label_restriction;
 mod node_pod_rules;
 mod node_restriction_lookups;
+mod node_token_audiences;
+mod node_token_requests;
+mod object_references_of_pod;
 mod own_node_rules;
 mod pod_certificate_requests;
-mod pod_references;
 #[cfg(test)]
 mod tests;
-mod token_audiences;
-mod token_requests;
 mod value_equality;
+mod volume_claim_status_rules;
 
 use admission::Operation;
 use api_object::{GroupResource, Status, Tree};
@@ -97,11 +97,11 @@ pub(super) async fn check_node_restriction(
     old: Option<&Tree>,
 ) -> Result<NodeRestrictionProof, Status> {
     let proof = NodeRestrictionProof(());
-    let user = ctx.authorized.user();
+    let user = ctx.authorization_proof.user();
     let identity = NodeIdentity::from_user(Some(user));
     let is_restricted = identity != NodeIdentity::NotANode
         && ctx.server.admission_plugins.is_plugin_enabled(AdmissionPlugin::NodeRestriction)
-        && !ctx.resource.is_custom();
+        && !ctx.resource.is_custom_resource();
     if !is_restricted {
         return Ok(proof);
     }
@@ -115,7 +115,7 @@ pub(super) async fn check_node_restriction(
         let user = go_compat::quote(&user.name);
         let refusal =
             NodeWriteRefusal::Forbidden(format!("could not determine node from user {user}"));
-        return Err(into_status(ctx, name, object, refusal));
+        return Err(node_write_refusal_status(ctx, name, object, refusal));
     };
     let write = NodeWrite {
         node_name,
@@ -131,7 +131,7 @@ pub(super) async fn check_node_restriction(
     };
     match check_node_write(&write, ctx).await {
         Ok(()) => Ok(proof),
-        Err(refusal) => Err(into_status(ctx, name, object, refusal)),
+        Err(refusal) => Err(node_write_refusal_status(ctx, name, object, refusal)),
     }
 }
 
@@ -154,19 +154,19 @@ pub(crate) async fn check_object_sent_by_node(
 /// # Errors
 /// 403 if the pod is bound to another node.
 pub(crate) fn check_pod_is_on_own_node(ctx: &RequestContext<'_>, pod: &Tree) -> Result<(), Status> {
-    let identity = NodeIdentity::from_user(Some(ctx.authorized.user()));
+    let identity = NodeIdentity::from_user(Some(ctx.authorization_proof.user()));
     let is_enabled =
         ctx.server.admission_plugins.is_plugin_enabled(AdmissionPlugin::NodeRestriction);
     match identity {
         NodeIdentity::Node(node_name) if is_enabled => {
             node_pod_rules::check_node_may_evict_pod(node_name, pod)
-                .map_err(|refusal| into_status(ctx, ctx.name, None, refusal))
+                .map_err(|refusal| node_write_refusal_status(ctx, ctx.name, None, refusal))
         }
         NodeIdentity::Node(_) | NodeIdentity::Unnamed | NodeIdentity::NotANode => Ok(()),
     }
 }
 
-fn into_status(
+fn node_write_refusal_status(
     ctx: &RequestContext<'_>,
     name: &str,
     object: Option<&Tree>,
@@ -198,11 +198,11 @@ async fn check_node_write(
         ("", "bindings") => node_pod_rules::refuse_pod_subresource("binding"),
         ("", "nodes") => own_node_rules::check_own_node_write(write),
         ("", "persistentvolumeclaims") => match write.subresource {
-            "status" => claim_status_rules::check_claim_status_by_node(write),
+            "status" => volume_claim_status_rules::check_volume_claim_status_by_node(write),
             _ => forbid_node_write("may only update PVC status"),
         },
         ("", "serviceaccounts") => {
-            token_requests::check_token_request_by_node(write, lookups).await
+            node_token_requests::check_token_request_by_node(write, lookups).await
         }
         ("certificates.k8s.io", "podcertificaterequests") => {
             pod_certificate_requests::check_pod_certificate_request(write, lookups).await

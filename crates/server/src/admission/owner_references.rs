@@ -30,7 +30,7 @@ const NEWLY_BLOCKED_MAX: usize = 64;
 ///
 /// # Errors
 /// 403 without a permission, 422 for too many owners; 429, 503 or 504 if the server failed to check.
-pub(super) async fn check_owner_references(
+pub(super) async fn check_may_change_owner_references(
     ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
@@ -52,7 +52,7 @@ pub(super) async fn check_owner_references(
         };
         if let Err(decision) = authorize_other_target(ctx, Verb::DELETE, &target).await? {
             let why = "cannot set an ownerRef on a resource you can't delete";
-            return Err(owners_forbidden_status(ctx, name, why, &decision));
+            return Err(owner_references_forbidden_status(ctx, name, why, &decision));
         }
     }
     let blocked = newly_blocked_owners(after, before);
@@ -61,7 +61,7 @@ pub(super) async fn check_owner_references(
         let mut errors = FieldErrors::new();
         let path = metadata.child("ownerReferences");
         errors.push(path.too_many(blocked.len(), NEWLY_BLOCKED_MAX));
-        return Err(Status::invalid(&ctx.resource.group_kind(), name, &errors));
+        return Err(Status::invalid_object(&ctx.resource.group_kind(), name, &errors));
     }
     for owner in blocked {
         check_may_block_owner_deletion(ctx, name, &owner).await?;
@@ -101,7 +101,7 @@ async fn check_may_block_owner_deletion(
         if let Err(decision) = authorize_other_target(ctx, Verb::UPDATE, &target).await? {
             let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource \
                            you can't set finalizers on";
-            return Err(owners_forbidden_status(ctx, name, why, &decision));
+            return Err(owner_references_forbidden_status(ctx, name, why, &decision));
         }
     }
     if is_known {
@@ -118,10 +118,12 @@ async fn check_may_block_owner_deletion(
 
 /// The namespace that authorizers see. The namespace of a Namespace object is its own name.
 fn authorized_namespace<'a>(ctx: &RequestContext<'a>) -> Namespace<'a> {
-    Namespace::from(ctx.authorized.target_resource().map(|target| target.namespace.as_str()))
+    Namespace::from(
+        ctx.authorization_proof.target_resource().map(|target| target.namespace.as_str()),
+    )
 }
 
-fn owners_forbidden_status(
+fn owner_references_forbidden_status(
     ctx: &RequestContext<'_>,
     name: &str,
     why: &str,

@@ -13,12 +13,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{
-    At, Delete, Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, WriteError,
+    At, Delete, ExpectedKeyState, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision,
+    WriteError,
 };
 use tokio::time::Instant;
 
 use super::freshness_barrier::AdmissionConfigSyncMode;
-use crate::peer_trust::{ServerTrustRecord, TrustRecord};
+use crate::peer_trust::{HeartbeatTrustFingerprints, ServerTrustFingerprints};
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
@@ -49,14 +50,14 @@ struct ServerHeartbeat {
     at: i64,
     /// The fingerprints of what the server trusts. Servers of older versions publish none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    trust: Option<TrustRecord>,
+    trust: Option<HeartbeatTrustFingerprints>,
 }
 
 /// Parses how long a writer waits until all servers observe the configuration that it wrote.
 ///
 /// # Errors
 /// 400 if the parameter is no duration, or too long.
-pub(crate) fn parse_ack_timeout(query: &Query) -> Result<Option<Duration>, Status> {
+pub(crate) fn parse_config_ack_timeout(query: &Query) -> Result<Option<Duration>, Status> {
     let Some(text) = query.get("ackTimeout") else { return Ok(None) };
     let bad = |why: &str| Status::bad_request(format!("invalid ackTimeout: {why}"));
     let nanos = go_compat::parse_duration(text).map_err(|error| bad(&error.to_string()))?;
@@ -80,7 +81,7 @@ enum ReadHeartbeatsError {
 impl ServerState {
     /// The revision of the configuration that this server admits writes by.
     pub(crate) fn observed_config_revision(&self) -> Revision {
-        match self.barrier.options.config_sync_mode {
+        match self.admission_freshness_barrier.options.admission_config_sync_mode {
             AdmissionConfigSyncMode::Barrier => self.snapshot_cache.snapshot().revision,
             AdmissionConfigSyncMode::Poll => self.polled_admission_config.load().revision(),
         }
@@ -88,14 +89,15 @@ impl ServerState {
 
     /// Writes heartbeats until the task is dropped.
     pub(crate) async fn write_heartbeats(self: Arc<Self>) {
-        if self.barrier.options.is_only_server {
+        if self.admission_freshness_barrier.options.is_only_server {
             return;
         }
-        let Ok(key) = Key::new(&format!("{}/{SERVERS_PATH}/{}", self.prefix, self.server_id))
+        let Ok(key) =
+            Key::new(&format!("{}/{SERVERS_PATH}/{}", self.store_key_prefix, self.server_id))
         else {
             return;
         };
-        let mut expect = Expect::Absent;
+        let mut expect = ExpectedKeyState::Absent;
         let mut ticks = tokio::time::interval(HEARTBEAT_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -105,20 +107,22 @@ impl ServerState {
                 id,
                 observed: self.observed_config_revision().as_u64(),
                 at: Timestamp::now().as_millisecond(),
-                trust: Some(self.trust_record()),
+                trust: Some(self.own_trust_fingerprints()),
             };
             let value = serde_json::to_vec(&heartbeat).unwrap_or_default().into();
             let put = Put {
                 key: key.clone(),
                 value,
-                expect,
+                expected_state: expect,
                 ttl: Some(HEARTBEAT_TTL),
-                key_group_revision: None,
+                key_group_revision_action: None,
             };
             match tokio::time::timeout(HEARTBEAT_TTL, self.store.put(put)).await {
-                Ok(Ok(revision)) => expect = Expect::At(revision),
+                Ok(Ok(revision)) => expect = ExpectedKeyState::At(revision),
                 Ok(Err(WriteError::Conflict { current })) => {
-                    expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+                    expect = current.map_or(ExpectedKeyState::Absent, |entry| {
+                        ExpectedKeyState::At(entry.mod_rev)
+                    });
                 }
                 // The heartbeat expires then. This server also detects by itself that its configuration is stale.
                 Ok(Err(_)) | Err(_) => {}
@@ -128,13 +132,13 @@ impl ServerState {
 
     /// Reads the heartbeats of all servers. The only server of a store writes none.
     async fn read_heartbeats(&self) -> Result<Vec<ServerHeartbeat>, ReadHeartbeatsError> {
-        if self.barrier.options.is_only_server {
+        if self.admission_freshness_barrier.options.is_only_server {
             let (id, observed) = (self.server_id.clone(), self.observed_config_revision().as_u64());
             return Ok(vec![ServerHeartbeat {
                 id,
                 observed,
                 at: Timestamp::now().as_millisecond(),
-                trust: Some(self.trust_record()),
+                trust: Some(self.own_trust_fingerprints()),
             }]);
         }
         let stored = self.read_stored_heartbeats().await?;
@@ -145,7 +149,7 @@ impl ServerState {
     async fn read_stored_heartbeats(
         &self,
     ) -> Result<Vec<(ServerHeartbeat, Revision)>, ReadHeartbeatsError> {
-        let prefix = Prefix::new(&format!("{}/{SERVERS_PATH}/", self.prefix))?;
+        let prefix = Prefix::new(&format!("{}/{SERVERS_PATH}/", self.store_key_prefix))?;
         let page = self.store.list(&prefix, ListRequest::default()).await?;
         let read = |item: &store::Item| {
             let heartbeat = serde_json::from_slice(&item.entry.value).ok()?;
@@ -155,15 +159,15 @@ impl ServerState {
     }
 
     /// Reads the trust fingerprints of all servers of the store; `None` if the heartbeats cannot be read.
-    pub(crate) async fn read_trust_records(&self) -> Option<Vec<ServerTrustRecord>> {
+    pub(crate) async fn read_trust_fingerprints(&self) -> Option<Vec<ServerTrustFingerprints>> {
         let read = tokio::time::timeout(HEARTBEAT_TTL, self.read_stored_heartbeats()).await;
         let stored = read.ok().and_then(Result::ok)?;
         let record = |(heartbeat, first): (ServerHeartbeat, Revision)| {
             let trust = heartbeat.trust?;
-            Some(ServerTrustRecord {
+            Some(ServerTrustFingerprints {
                 server_id: heartbeat.id,
                 first_heartbeat_revision: first.as_u64(),
-                trust,
+                trust_fingerprints: trust,
             })
         };
         Some(stored.into_iter().filter_map(record).collect())
@@ -171,17 +175,22 @@ impl ServerState {
 
     /// Removes the heartbeat of a server that stops, so that nobody waits for it. Otherwise it expires.
     pub(crate) async fn remove_heartbeat(&self) {
-        if self.barrier.options.is_only_server {
+        if self.admission_freshness_barrier.options.is_only_server {
             return;
         }
-        let Ok(key) = Key::new(&format!("{}/{SERVERS_PATH}/{}", self.prefix, self.server_id))
+        let Ok(key) =
+            Key::new(&format!("{}/{SERVERS_PATH}/{}", self.store_key_prefix, self.server_id))
         else {
             return;
         };
         let remove = async {
             let found = self.store.get(&key, At::Newest).await.ok()?.entry?;
-            let expect = Expect::At(found.mod_rev);
-            let delete = Delete { key: key.clone(), expect, key_group_revision: None };
+            let expect = ExpectedKeyState::At(found.mod_rev);
+            let delete = Delete {
+                key: key.clone(),
+                expected_state: expect,
+                key_group_revision_action: None,
+            };
             self.store.delete(delete).await.ok()
         };
         // The server stops, whether it could remove the heartbeat or not.
@@ -189,7 +198,7 @@ impl ServerState {
     }
 
     /// Waits until all servers observe a configuration, and returns a warning that names those that do not.
-    pub(crate) async fn wait_until_servers_observe(
+    pub(crate) async fn wait_until_servers_observe_config(
         &self,
         revision: Revision,
         timeout: Duration,
@@ -235,20 +244,21 @@ impl ServerState {
 
     /// The freshness of the admission configuration on this server, and the heartbeats of all servers.
     pub(crate) async fn admission_status_json(&self) -> Value {
-        let confirmation = self.barrier.config_confirmation_age();
+        let confirmation = self.admission_freshness_barrier.config_confirmation_age();
         let state = match (confirmation.last_confirmation_age, confirmation.is_confirmation_stale) {
             (None, _) => "bootstrapping",
             (Some(_), false) => "ready",
             (Some(_), true) => "stale",
         };
-        let mode = match self.barrier.options.config_sync_mode {
+        let mode = match self.admission_freshness_barrier.options.admission_config_sync_mode {
             AdmissionConfigSyncMode::Barrier => "barrier",
             AdmissionConfigSyncMode::Poll => "poll",
         };
         let now = Timestamp::now();
         let config_confirmed_at =
             confirmation.last_confirmation_age.and_then(|age| now.checked_sub(age).ok());
-        let undecodable = match self.barrier.options.config_sync_mode {
+        let undecodable = match self.admission_freshness_barrier.options.admission_config_sync_mode
+        {
             AdmissionConfigSyncMode::Barrier => Arc::clone(
                 &self.snapshot_cache.snapshot().configured_hooks.undecodable_configurations,
             ),
@@ -298,7 +308,7 @@ mod tests {
         let later = r#"{"id": "a", "observed": 7, "at": 1, "trust": {"clientAuthorities": [], "frontProxyAuthorities":
             [], "serviceAccountKeys": [], "serviceAccountIssuers": [], "more": 1}, "more": 1}"#;
         let read: ServerHeartbeat = serde_json::from_str(later).unwrap();
-        assert_eq!(read.trust, Some(TrustRecord::default()));
+        assert_eq!(read.trust, Some(HeartbeatTrustFingerprints::default()));
     }
 
     #[test]
@@ -312,7 +322,7 @@ mod tests {
             ("ackTimeout=soon", None),
             ("ackTimeout=", None),
         ] {
-            let found = parse_ack_timeout(&Query::parse(&format!("/x?{text}")));
+            let found = parse_config_ack_timeout(&Query::parse(&format!("/x?{text}")));
             assert_eq!(found.clone().ok(), want, "{text}");
             assert!(found.is_ok() || found.is_err_and(|status| status.code == 400));
         }

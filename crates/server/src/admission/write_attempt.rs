@@ -5,17 +5,17 @@ use admission_hooks::HookSession;
 use api_object::Status;
 use store::Entry;
 
-use super::config_freshness::{
-    ConfigFreshness, ConfigurationFreshnessRequirement, MatchingHooksAndInitializers,
-    confirm_config_for_write,
+use super::admission_config_freshness::{
+    AdmissionConfigFreshness, AdmissionFreshnessRequirement, MatchingHooksAndInitializers,
+    confirm_admission_config_for_write,
 };
 use crate::rest::{RequestContext, WarningsAndHookReports, WriteFailure};
 
 /// The state of one attempt to write an object. A retry makes a new one.
 pub(crate) struct WriteAttempt {
-    configuration_freshness_requirement: ConfigurationFreshnessRequirement,
-    /// `None` until [`super::establish_config_freshness`] sets it.
-    pub(super) config_freshness: Option<ConfigFreshness>,
+    admission_freshness_requirement: AdmissionFreshnessRequirement,
+    /// `None` until [`super::establish_admission_config_freshness`] sets it.
+    pub(super) admission_config_freshness: Option<AdmissionConfigFreshness>,
     pub(super) matching_hooks_and_initializers: MatchingHooksAndInitializers,
     /// The session with the hooks; `None` until a hook matches.
     pub(super) hook_session: Option<HookSession>,
@@ -40,10 +40,10 @@ pub(crate) enum FinalOrRetry<T> {
 }
 
 impl WriteAttempt {
-    pub(crate) fn new(requirement: ConfigurationFreshnessRequirement) -> Self {
+    pub(crate) fn new(requirement: AdmissionFreshnessRequirement) -> Self {
         Self {
-            configuration_freshness_requirement: requirement,
-            config_freshness: None,
+            admission_freshness_requirement: requirement,
+            admission_config_freshness: None,
             matching_hooks_and_initializers: MatchingHooksAndInitializers::default(),
             hook_session: None,
             namespace_uid: None,
@@ -52,37 +52,42 @@ impl WriteAttempt {
         }
     }
 
-    pub(crate) fn configuration_freshness_requirement(&self) -> &ConfigurationFreshnessRequirement {
-        &self.configuration_freshness_requirement
+    pub(crate) fn admission_freshness_requirement(&self) -> &AdmissionFreshnessRequirement {
+        &self.admission_freshness_requirement
     }
 
-    pub(super) fn set_config_freshness(
+    pub(super) fn set_admission_config_freshness(
         &mut self,
-        freshness: ConfigFreshness,
+        freshness: AdmissionConfigFreshness,
         matching_hooks_and_initializers: MatchingHooksAndInitializers,
     ) {
-        self.config_freshness = Some(freshness);
+        self.admission_config_freshness = Some(freshness);
         self.matching_hooks_and_initializers = matching_hooks_and_initializers;
     }
 
     /// Records that a transaction of this attempt verified the config revision key.
-    pub(crate) fn record_config_verified(&mut self) {
-        self.config_freshness =
-            self.config_freshness.take().map(ConfigFreshness::into_confirmed_freshness);
+    pub(crate) fn record_admission_config_verified(&mut self) {
+        self.admission_config_freshness = self
+            .admission_config_freshness
+            .take()
+            .map(AdmissionConfigFreshness::into_confirmed_freshness);
     }
 
     /// Moves the reports of the hooks, and on the last attempt the warnings, into the report of the
     /// request.
     fn move_reports_and_warnings(&mut self, report: &mut WarningsAndHookReports, is_last: bool) {
         report.hook_reports.extend(self.hook_session.take().map(HookSession::into_report));
-        let snapshot = self.config_freshness.as_ref().and_then(ConfigFreshness::admission_snapshot);
+        let snapshot = self
+            .admission_config_freshness
+            .as_ref()
+            .and_then(AdmissionConfigFreshness::admission_snapshot);
         report.admission_config_revision = snapshot.map(|snapshot| snapshot.revision);
         if is_last {
             report.warnings.append(&mut self.warnings);
         }
     }
 
-    fn into_next_attempt(self, requirement: ConfigurationFreshnessRequirement) -> Box<Self> {
+    fn into_next_attempt(self, requirement: AdmissionFreshnessRequirement) -> Box<Self> {
         Box::new(Self { namespace_uid: self.namespace_uid, ..Self::new(requirement) })
     }
 
@@ -111,13 +116,14 @@ impl WriteAttempt {
         let result = match result {
             Err(WriteFailure::Conflict(current)) => {
                 self.move_reports_and_warnings(report, false);
-                let requirement = match self.config_freshness.take() {
-                    Some(ConfigFreshness::Confirmed(snapshot)) => {
-                        ConfigurationFreshnessRequirement::Reuse(snapshot)
+                let requirement = match self.admission_config_freshness.take() {
+                    Some(AdmissionConfigFreshness::Confirmed(snapshot)) => {
+                        AdmissionFreshnessRequirement::Reuse(snapshot)
                     }
-                    Some(ConfigFreshness::Assumed(_) | ConfigFreshness::Exempt) | None => {
-                        self.configuration_freshness_requirement.clone()
-                    }
+                    Some(
+                        AdmissionConfigFreshness::Assumed(_) | AdmissionConfigFreshness::Exempt,
+                    )
+                    | None => self.admission_freshness_requirement.clone(),
                 };
                 return FinalOrRetry::Retry {
                     next: self.into_next_attempt(requirement),
@@ -126,12 +132,12 @@ impl WriteAttempt {
             }
             Err(WriteFailure::ConfigRevisionMoved) => {
                 self.move_reports_and_warnings(report, false);
-                let next = self.into_next_attempt(ConfigurationFreshnessRequirement::MustConfirm);
+                let next = self.into_next_attempt(AdmissionFreshnessRequirement::MustConfirm);
                 return FinalOrRetry::Retry { next, current: None };
             }
             Err(WriteFailure::AddressTaken) => {
                 self.move_reports_and_warnings(report, false);
-                let requirement = self.configuration_freshness_requirement.clone();
+                let requirement = self.admission_freshness_requirement.clone();
                 return FinalOrRetry::Retry {
                     next: self.into_next_attempt(requirement),
                     current: None,
@@ -148,28 +154,31 @@ impl WriteAttempt {
             Err(WriteFailure::Rejected(status)) => Err(status),
             Ok(done) => Ok(done),
         };
-        let assumed = match &self.config_freshness {
-            Some(ConfigFreshness::Assumed(snapshot)) => snapshot.config_revision(),
-            Some(ConfigFreshness::Confirmed(_) | ConfigFreshness::Exempt) | None => {
+        let assumed = match &self.admission_config_freshness {
+            Some(AdmissionConfigFreshness::Assumed(snapshot)) => {
+                snapshot.admission_config_revision()
+            }
+            Some(AdmissionConfigFreshness::Confirmed(_) | AdmissionConfigFreshness::Exempt)
+            | None => {
                 self.move_reports_and_warnings(report, true);
                 return FinalOrRetry::Final(result);
             }
         };
-        match confirm_config_for_write(ctx, operation).await {
+        match confirm_admission_config_for_write(ctx, operation).await {
             Err(status) => {
-                self.config_freshness = None;
+                self.admission_config_freshness = None;
                 self.move_reports_and_warnings(report, true);
                 FinalOrRetry::Final(Err(status))
             }
-            Ok(confirmed) if confirmed.config_revision() == assumed => {
-                self.config_freshness = Some(ConfigFreshness::Confirmed(confirmed));
+            Ok(confirmed) if confirmed.admission_config_revision() == assumed => {
+                self.admission_config_freshness =
+                    Some(AdmissionConfigFreshness::Confirmed(confirmed));
                 self.move_reports_and_warnings(report, true);
                 FinalOrRetry::Final(result)
             }
             Ok(confirmed) => {
                 self.move_reports_and_warnings(report, false);
-                let next =
-                    self.into_next_attempt(ConfigurationFreshnessRequirement::Reuse(confirmed));
+                let next = self.into_next_attempt(AdmissionFreshnessRequirement::Reuse(confirmed));
                 FinalOrRetry::Retry { next, current: None }
             }
         }

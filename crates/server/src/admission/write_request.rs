@@ -39,7 +39,7 @@ fn meta_options_tree(kind: &str, members: Value) -> Tree {
 
 impl WriteRequest {
     /// A create of an object, or of a subresource.
-    pub(crate) fn create(subresource: &str, own: WriteOptions, query: &Query) -> Self {
+    pub(crate) fn for_create(subresource: &str, own: WriteOptions, query: &Query) -> Self {
         Self::from_query_options(Operation::Create, "CreateOptions", subresource, own, query)
     }
 
@@ -50,11 +50,11 @@ impl WriteRequest {
         own: WriteOptions,
         query: &Query,
     ) -> Self {
-        Self { name_in_path: Some(name.to_owned()), ..Self::create(subresource, own, query) }
+        Self { name_in_path: Some(name.to_owned()), ..Self::for_create(subresource, own, query) }
     }
 
     /// An update or a patch of an object, or of a subresource.
-    pub(crate) fn update(subresource: Option<&str>, own: WriteOptions, query: &Query) -> Self {
+    pub(crate) fn for_update(subresource: Option<&str>, own: WriteOptions, query: &Query) -> Self {
         let subresource = subresource.unwrap_or_default();
         Self::from_query_options(Operation::Update, "UpdateOptions", subresource, own, query)
     }
@@ -68,8 +68,8 @@ impl WriteRequest {
     ) -> Self {
         let members = json!({
             "dryRun": own.is_dry_run.then_some(["All"]),
-            "fieldManager": query.text_or_empty("fieldManager"),
-            "fieldValidation": query.text_or_empty("fieldValidation"),
+            "fieldManager": query.parameter_or_empty("fieldManager"),
+            "fieldValidation": query.parameter_or_empty("fieldValidation"),
         });
         Self {
             operation,
@@ -97,7 +97,7 @@ impl WriteRequest {
     }
 
     /// A delete, alone or as part of a deletecollection.
-    pub(crate) fn delete(own: &DeleteOptions, is_collection: bool) -> Self {
+    pub(crate) fn for_delete(own: &DeleteOptions, is_collection: bool) -> Self {
         let has_preconditions = own.uid.is_some() || own.resource_version.is_some();
         let mut preconditions = Tree::new();
         for (member, value) in [("uid", &own.uid), ("resourceVersion", &own.resource_version)] {
@@ -155,7 +155,7 @@ impl WriteRequest {
             old_object: None,
             options: Some(&self.options).filter(|own| !own.is_empty()),
             is_dry_run: self.is_dry_run,
-            user: Some(ctx.authorized.user()),
+            user: Some(ctx.authorization_proof.user()),
             equivalent_resources: equivalents,
         }
     }

@@ -42,7 +42,7 @@ pub(crate) async fn store_aggregated_roles(
 async fn store_role_rules(server: &ServerState, name: &str) -> Result<(), StoreRoleRulesError> {
     let role_ref = ObjectRef::new((authz_rbac::GROUP, "v1", "clusterroles"), "", name);
     let mut tree = match server.loopback_get(role_ref).await {
-        Ok(current) => current.into_tree(),
+        Ok(current) => current.into_tree_with_resource_version(),
         Err(status) if status.code == 404 => return Ok(()),
         Err(status) => return Err(StoreRoleRulesError::Request(status)),
     };
@@ -50,11 +50,12 @@ async fn store_role_rules(server: &ServerState, name: &str) -> Result<(), StoreR
     let Some(role) = cluster.rbac_snapshot.role(Namespace::CLUSTER_SCOPE, name) else {
         return Ok(());
     };
-    let rules = role.rules.iter().map(manifests::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
+    let rules =
+        role.rules.iter().map(manifests::rbac::encode_rbac_rule).collect::<Result<Vec<_>, _>>();
     tree.insert("rules".to_owned(), rules.map_err(StoreRoleRulesError::Encode)?.into());
     match server.loopback_update(role_ref, tree).await {
         // Another writer was faster, and its change makes the snapshot report the role again.
-        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
+        Err(status) if status.is_status_from_this_server() && status.code == 409 => Ok(()),
         Err(status) => Err(StoreRoleRulesError::Request(status)),
         Ok(_) => Ok(()),
     }

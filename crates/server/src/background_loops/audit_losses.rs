@@ -22,7 +22,7 @@ pub(crate) async fn log_audit_losses(server: Arc<ServerState>) {
             let n_lost = status.n_lost_events_in_total();
             let before = n_lost_before.insert(status.name, n_lost).unwrap_or(0);
             if n_lost > before {
-                let why = status.last_error.as_deref().unwrap_or("the queue is full");
+                let why = status.last_sink_error.as_deref().unwrap_or("the queue is full");
                 let events = n_lost - before;
                 server.log.error(
                     "audit events were lost",

@@ -20,10 +20,10 @@ pub(crate) async fn repair_cluster_ips_periodically(server: Arc<ServerState>) {
 /// Repairs reservations once and logs the result.
 pub(crate) async fn repair_cluster_ips_and_log(server: &ServerState) {
     match server.repair_cluster_ips().await {
-        Ok(summary) if summary.n_freed_reservations + summary.n_new_reservations > 0 => {
+        Ok(summary) if summary.n_freed_ip_reservations + summary.n_new_ip_reservations > 0 => {
             let fields: [LogField<'_>; 2] = [
-                ("freed", &summary.n_freed_reservations),
-                ("reserved", &summary.n_new_reservations),
+                ("freed", &summary.n_freed_ip_reservations),
+                ("reserved", &summary.n_new_ip_reservations),
             ];
             let message =
                 "reservations of cluster IPs did not match the services and were repaired";

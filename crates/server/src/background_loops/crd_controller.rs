@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api_object::{DeleteOptions, DeletionPropagation, Status, Tree};
-use api_resources::{CLEANUP_FINALIZER, Definition, Resource};
+use api_resources::{CLEANUP_FINALIZER, CustomResourceDefinition, Resource};
 use jiff::Timestamp;
 use store::ListRequest;
 
@@ -39,9 +39,9 @@ pub(crate) async fn reconcile_crds(server: Arc<ServerState>) {
     let mut series_removed_at = Instant::now();
     loop {
         let cluster = server.snapshot_cache.snapshot();
-        let changes = CrdChanges::between_snapshots(&reconciled, &cluster.crds_by_name);
+        let changes = CrdChanges::crd_changes_between_snapshots(&reconciled, &cluster.crds_by_name);
         let waits_for_name = |stored: &StoredCrd| {
-            let definition = stored.defined_resources.definition.as_ref();
+            let definition = stored.defined_resources.custom_resource_definition.as_ref();
             definition.is_some_and(|own| {
                 changes.groups.contains(own.group.as_str())
                     && !own.has_true_condition("NamesAccepted")
@@ -50,7 +50,7 @@ pub(crate) async fn reconcile_crds(server: Arc<ServerState>) {
         // The names are sorted, so that if two new definitions claim the same name, the same definition always gets it.
         let mut affected: BTreeSet<&Arc<str>> = BTreeSet::new();
         for (name, stored) in cluster.crds_by_name.iter() {
-            if stored.is_terminating {
+            if stored.is_crd_terminating {
                 tasks.start(name, || delete_crd_until_gone(Arc::clone(&server), name.to_string()));
             } else if changes.changed_crd_names.contains(name)
                 || retried.contains(name)
@@ -68,7 +68,9 @@ pub(crate) async fn reconcile_crds(server: Arc<ServerState>) {
                     }
                 }
                 // Another writer changes or deletes the definition.
-                Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {
+                Err(status)
+                    if status.is_status_from_this_server() && matches!(status.code, 404 | 409) =>
+                {
                     failed.insert(Arc::clone(name));
                 }
                 Err(status) => {
@@ -119,7 +121,7 @@ struct CrdChanges<'a> {
 }
 
 impl<'a> CrdChanges<'a> {
-    fn between_snapshots(before: &'a CrdsByName, now: &'a CrdsByName) -> Self {
+    fn crd_changes_between_snapshots(before: &'a CrdsByName, now: &'a CrdsByName) -> Self {
         let mut changes = Self::default();
         let mut n_known = 0;
         for (name, stored) in now.iter() {
@@ -143,8 +145,13 @@ impl<'a> CrdChanges<'a> {
         new: Option<&'a Arc<StoredCrd>>,
     ) {
         for stored in [old, new].into_iter().flatten() {
-            self.groups
-                .extend(stored.defined_resources.definition.as_ref().map(|own| own.group.as_str()));
+            self.groups.extend(
+                stored
+                    .defined_resources
+                    .custom_resource_definition
+                    .as_ref()
+                    .map(|own| own.group.as_str()),
+            );
         }
         let resources = |stored: Option<&'a Arc<StoredCrd>>| {
             stored.map(|own| own.defined_resources.resources.as_slice()).unwrap_or_default()
@@ -162,23 +169,26 @@ impl<'a> CrdChanges<'a> {
 /// is terminating by now.
 async fn update_crd_conditions(server: &ServerState, name: &str) -> Result<bool, Status> {
     let definition_ref = ObjectRef::new(DEFINITIONS, "", name);
-    let mut tree = server.loopback_get(definition_ref).await?.into_tree();
+    let mut tree = server.loopback_get(definition_ref).await?.into_tree_with_resource_version();
     if api_object::is_terminating(&tree) {
         return Ok(true);
     }
-    if let Some(definition) = Definition::read(&tree).filter(|definition| !definition.is_served()) {
+    if let Some(definition) =
+        CustomResourceDefinition::read(&tree).filter(|definition| !definition.is_served())
+    {
         unserved_custom_objects::delete_objects_of_earlier_crds(server, &definition).await?;
     }
     let now = Timestamp::now();
     let cluster = server.snapshot_cache.snapshot();
     let others = cluster.crds_by_name.iter().filter(|(other, _)| &***other != name);
-    let others = others.filter_map(|(_, other)| other.defined_resources.definition.as_ref());
-    if api_resources::accept_names(&mut tree, others, now) {
+    let others =
+        others.filter_map(|(_, other)| other.defined_resources.custom_resource_definition.as_ref());
+    if api_resources::accept_definition_names(&mut tree, others, now) {
         // The write returns when the snapshot contains it, so the resource is served then.
         tree = server
             .loopback_update(definition_ref.with_subresource("status"), tree)
             .await?
-            .into_tree();
+            .into_tree_with_resource_version();
     }
     if api_resources::mark_established(&mut tree, now) {
         server.loopback_update(definition_ref.with_subresource("status"), tree).await?;
@@ -195,7 +205,7 @@ async fn delete_crd_until_gone(server: Arc<ServerState>, name: String) {
 /// left; `None` if the definition is not terminating.
 async fn try_to_delete_crd(server: &ServerState, name: &str) -> Result<Option<usize>, Status> {
     let definition_ref = ObjectRef::new(DEFINITIONS, "", name);
-    let mut tree = server.loopback_get(definition_ref).await?.into_tree();
+    let mut tree = server.loopback_get(definition_ref).await?.into_tree_with_resource_version();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
@@ -225,7 +235,7 @@ async fn try_to_delete_crd(server: &ServerState, name: &str) -> Result<Option<us
 /// # Errors
 /// The first refusal, after all objects were tried.
 async fn delete_crd_objects(server: &ServerState, tree: &Tree) -> Result<usize, Status> {
-    let Some(definition) = Definition::read(tree) else { return Ok(0) };
+    let Some(definition) = CustomResourceDefinition::read(tree) else { return Ok(0) };
     let Some(prefix) = unserved_custom_objects::crd_objects_prefix(server, &definition) else {
         return Ok(0);
     };
@@ -234,10 +244,10 @@ async fn delete_crd_objects(server: &ServerState, tree: &Tree) -> Result<usize, 
         let versions = group.versions.iter();
         versions
             .filter_map(|version| version.resource(&definition.requested_names.plural))
-            .find(|resource| resource.is_custom())
+            .find(|resource| resource.is_custom_resource())
     });
     let page = server.store.list(&prefix, ListRequest::default()).await;
-    let page = page.map_err(|error| Status::internal(&error.to_string()))?;
+    let page = page.map_err(|error| Status::internal_error(&error.to_string()))?;
     let options = DeleteOptions {
         propagation_policy: Some(DeletionPropagation::Background),
         ..DeleteOptions::default()
@@ -245,8 +255,11 @@ async fn delete_crd_objects(server: &ServerState, tree: &Tree) -> Result<usize, 
     let mut first_refusal = None;
     for item in &page.items {
         let object_ref = served.and_then(|resource| {
-            let (namespace, name) =
-                api_resources::namespace_and_name_in_key(&server.prefix, resource, &item.key)?;
+            let (namespace, name) = api_resources::namespace_and_name_in_key(
+                &server.store_key_prefix,
+                resource,
+                &item.key,
+            )?;
             Some(ObjectRef::for_resource(resource, namespace, name))
         });
         let Some(object_ref) = object_ref else {
@@ -258,7 +271,7 @@ async fn delete_crd_objects(server: &ServerState, tree: &Tree) -> Result<usize, 
             continue;
         }
         match server.loopback_delete(object_ref, &options).await {
-            Err(status) if status.is_from_this_server() && status.code == 404 => {}
+            Err(status) if status.is_status_from_this_server() && status.code == 404 => {}
             Err(status) => first_refusal = first_refusal.or(Some(status)),
             Ok(_) => {}
         }

@@ -72,8 +72,8 @@ pub(super) async fn retry_until_deleted<T>(
         let n_left = match attempt().await {
             Ok(Some(n_left)) => n_left,
             Ok(None) => return,
-            Err(status) if status.is_from_this_server() && status.code == 404 => return,
-            Err(status) if status.is_from_this_server() && status.code == 409 => n_before,
+            Err(status) if status.is_status_from_this_server() && status.code == 404 => return,
+            Err(status) if status.is_status_from_this_server() && status.code == 409 => n_before,
             Err(status) => {
                 log.warn(failure_message, &[("name", &name), ("why", &status.message)]);
                 n_before

@@ -57,7 +57,7 @@ async fn restore_flow_control_defaults(server: &ServerState) {
     };
     for change in changes {
         let name = change.name().to_owned();
-        if let Err(status) = change.write_change(server).await {
+        if let Err(status) = change.write_default_flow_control_change(server).await {
             let fields: &[(&str, &dyn std::fmt::Display)] =
                 &[("name", &name), ("why", &status.message)];
             server.log.warn("a default object of flow control cannot be written", fields);
@@ -93,18 +93,23 @@ async fn write_dangling_condition(server: &ServerState, name: &str) -> Result<()
     let object_ref = flow_control_object_ref(Kind::FlowSchema, name);
     let current = match server.loopback_get(object_ref).await {
         Ok(current) => current,
-        Err(status) if status.is_from_this_server() && status.code == 404 => return Ok(()),
+        Err(status) if status.is_status_from_this_server() && status.code == 404 => return Ok(()),
         Err(status) => return Err(status),
     };
     if let Some(revision) = current.revision {
         server.snapshot_cache.wait_for_revision(revision).await;
     }
     let cluster = server.snapshot_cache.snapshot();
-    let updated = with_dangling_condition(&current.into_tree(), &cluster.flow_control_objects);
+    let updated = with_dangling_condition(
+        &current.into_tree_with_resource_version(),
+        &cluster.flow_control_objects,
+    );
     let Some(updated) = updated else { return Ok(()) };
     match server.loopback_update(object_ref.with_subresource("status"), updated).await {
         // Another server wrote the same condition, or the schema has changed and is looked at again.
-        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => Ok(()),
+        Err(status) if status.is_status_from_this_server() && matches!(status.code, 404 | 409) => {
+            Ok(())
+        }
         written => written.map(drop),
     }
 }
@@ -158,8 +163,9 @@ mod tests {
     fn objects(exists: bool) -> FlowControlObjects {
         let mut objects = FlowControlObjects::default();
         if exists {
-            let level =
-                flow_control::bootstrap::mandatory_priority_levels().remove(0).priority_level;
+            let level = flow_control::bootstrap_objects::mandatory_priority_levels()
+                .remove(0)
+                .priority_level;
             let stored = StoredPriorityLevel { priority_level: level, object_tree: Arc::default() };
             objects.priority_levels.insert("low".to_owned(), stored);
         }

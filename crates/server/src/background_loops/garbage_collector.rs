@@ -66,7 +66,7 @@ impl GarbageCollectorWorkers {
         queue: &mut HashSet<GarbageCollectorWorkItem>,
     ) {
         queue.retain(|item| {
-            let namespace = api_resources::tenant_of_key(&server.prefix, item.key());
+            let namespace = api_resources::tenant_of_key(&server.store_key_prefix, item.key());
             if !self.has_free_worker_for(item, namespace) {
                 return true;
             }
@@ -108,7 +108,7 @@ pub(crate) async fn collect_garbage(server: Arc<ServerState>) {
 }
 
 async fn watch_and_collect_garbage(server: &Arc<ServerState>) -> Result<(), WatchStoreError> {
-    let prefix = Prefix::new(&format!("{}/", server.prefix))?;
+    let prefix = Prefix::new(&format!("{}/", server.store_key_prefix))?;
     let graph = SharedOwnerGraph::default();
     let mut queue: HashSet<GarbageCollectorWorkItem> = HashSet::new();
     let revision = load_owner_graph(server, &graph, &prefix, &mut queue).await?;

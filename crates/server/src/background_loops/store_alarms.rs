@@ -39,7 +39,7 @@ pub(crate) async fn log_store_alarms(server: Arc<ServerState>) {
             (Some(_), Some(_)) | (None, None) => {}
         }
         // Only the embedded store reports its health without a request over the network.
-        if now.usage.is_some() {
+        if now.space_usage.is_some() {
             match (is_writable, server.store.check_health().await) {
                 (true, Err(why)) => {
                     is_writable = false;

@@ -22,7 +22,7 @@ pub(crate) async fn delete_terminating_namespaces(server: Arc<ServerState>) {
     loop {
         let cluster = server.snapshot_cache.snapshot();
         for (name, namespace) in cluster.namespaces.iter() {
-            if namespace.phase == NamespacePhase::Terminating {
+            if namespace.namespace_phase == NamespacePhase::Terminating {
                 tasks
                     .start(name, || delete_namespace_until_gone(Arc::clone(&server), name.clone()));
             }
@@ -48,7 +48,7 @@ async fn try_to_delete_namespace(
     name: &str,
 ) -> Result<Option<usize>, Status> {
     let namespace_ref = ObjectRef::new(("", "v1", "namespaces"), "", name);
-    let mut tree = server.loopback_get(namespace_ref).await?.into_tree();
+    let mut tree = server.loopback_get(namespace_ref).await?.into_tree_with_resource_version();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
@@ -67,14 +67,14 @@ async fn try_to_delete_namespace(
         // Another controller keeps the namespace, which is empty by now.
         let left = RemainingNamespaceContents::default();
         update_namespace_conditions(server, namespace_ref, tree, &left).await;
-        tree = server.loopback_get(namespace_ref).await?.into_tree();
+        tree = server.loopback_get(namespace_ref).await?.into_tree_with_resource_version();
     }
     let spec = api_object::object_member_mut(&mut tree, "spec");
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
     match server.loopback_update(namespace_ref.with_subresource("finalize"), tree).await {
-        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(Some(0)),
+        Err(status) if status.is_status_from_this_server() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
         // The namespace is gone, or finalizers of other controllers keep it.
         Ok(_) => Ok(Some(0)),
@@ -94,7 +94,7 @@ async fn update_namespace_conditions(
     }
     match server.loopback_update(namespace_ref.with_subresource("status"), tree).await {
         // Another server works on the namespace as well, or it is gone.
-        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {}
+        Err(status) if status.is_status_from_this_server() && matches!(status.code, 404 | 409) => {}
         Err(status) => {
             let why = &status.message;
             let what = "the conditions of a namespace cannot be written";
@@ -116,7 +116,7 @@ async fn delete_namespace_contents(
 ) -> Result<usize, Status> {
     // The registry must include resources that another server has defined in the meantime.
     let current = server.store.current_rev().await;
-    let current = current.map_err(|error| Status::internal(&error.to_string()))?;
+    let current = current.map_err(|error| Status::internal_error(&error.to_string()))?;
     server.snapshot_cache.wait_for_revision(current).await;
     let cluster = server.snapshot_cache.snapshot();
     let (mut n_found, mut first_refusal) = (0, None);
@@ -143,10 +143,11 @@ async fn delete_namespace_objects_of_resource(
     left: &mut RemainingNamespaceContents,
     first_refusal: &mut Option<Status>,
 ) -> Result<usize, Status> {
-    let prefix = api_resources::list_key_prefix(&server.prefix, resource, Some(namespace));
+    let prefix =
+        api_resources::list_key_prefix(&server.store_key_prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
     let page = server.store.list(&prefix, ListRequest::default()).await;
-    let page = page.map_err(|error| Status::internal(&error.to_string()))?;
+    let page = page.map_err(|error| Status::internal_error(&error.to_string()))?;
     let options = DeleteOptions {
         propagation_policy: Some(DeletionPropagation::Background),
         ..DeleteOptions::default()
@@ -158,7 +159,7 @@ async fn delete_namespace_objects_of_resource(
             continue;
         }
         let Some((_, name)) =
-            api_resources::namespace_and_name_in_key(&server.prefix, resource, &item.key)
+            api_resources::namespace_and_name_in_key(&server.store_key_prefix, resource, &item.key)
         else {
             continue;
         };
@@ -166,9 +167,9 @@ async fn delete_namespace_objects_of_resource(
         match server.loopback_delete(object_ref, &options).await {
             Ok(DeleteResult::Removed(_)) => {}
             Ok(DeleteResult::Terminating(shown)) => {
-                left.record_remaining_object(resource, &api_object::finalizers(&shown.tree));
+                left.record_remaining_object(resource, &api_object::finalizers(&shown.object_tree));
             }
-            Err(status) if status.is_from_this_server() && status.code == 404 => {}
+            Err(status) if status.is_status_from_this_server() && status.code == 404 => {}
             Err(status) => {
                 left.record_remaining_object(resource, &[]);
                 left.record_deletion_failure(resource, &status.message);

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use api_object::{Status, Tree};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision};
+use store::{At, Entry, ExpectedKeyState, Item, Key, ListRequest, Prefix, ReadError, Revision};
 
 use super::stored_cluster_ip;
 use crate::rest::RequestContext;
@@ -25,7 +25,7 @@ pub(super) struct ClusterIpOwner {
 pub(super) struct ClusterIpReservation {
     pub(super) key: Key,
     pub(super) value: Bytes,
-    pub(super) expected_revision: Expect,
+    pub(super) expected_revision: ExpectedKeyState,
 }
 
 impl ClusterIpOwner {
@@ -38,7 +38,7 @@ impl ClusterIpOwner {
     }
 
     /// The stored form of a reservation for this service.
-    pub(super) fn encode_reservation(&self) -> Bytes {
+    pub(super) fn encode_ip_reservation(&self) -> Bytes {
         json!({"service": self.service_name, "uid": self.uid}).to_string().into()
     }
 
@@ -48,7 +48,7 @@ impl ClusterIpOwner {
     }
 
     /// Whether a stored reservation is for this service. Earlier versions stored no uid.
-    pub(super) fn owns_reservation(&self, reservation: &Entry) -> bool {
+    pub(super) fn owns_ip_reservation(&self, reservation: &Entry) -> bool {
         let stored: Value = serde_json::from_slice(&reservation.value).unwrap_or_default();
         self.matches_reserved_name(reservation)
             && stored.get("uid").is_none_or(|uid| uid == self.uid.as_str())
@@ -56,18 +56,18 @@ impl ClusterIpOwner {
 
     /// Whether a stored reservation is for a service of this name, perhaps an earlier one.
     pub(super) fn matches_reserved_name(&self, reservation: &Entry) -> bool {
-        service_of_reservation(reservation).is_some_and(|service| service == self.service_name)
+        service_of_ip_reservation(reservation).is_some_and(|service| service == self.service_name)
     }
 }
 
 /// The `namespace/name` of the service that a reservation is for.
-pub(super) fn service_of_reservation(reservation: &Entry) -> Option<String> {
+pub(super) fn service_of_ip_reservation(reservation: &Entry) -> Option<String> {
     let stored: Value = serde_json::from_slice(&reservation.value).ok()?;
     stored.get("service")?.as_str().map(str::to_owned)
 }
 
 /// Whether a key reserves a cluster IP.
-pub(crate) fn is_reservation_key(prefix: &str, key: &Key) -> bool {
+pub(crate) fn is_ip_reservation_key(prefix: &str, key: &Key) -> bool {
     let path = key.strip_prefix(prefix).and_then(|path| path.strip_prefix('/'));
     let name = path.and_then(|path| path.strip_prefix(RESERVATIONS_PATH));
     name.is_some_and(|name| name.starts_with('/'))
@@ -80,7 +80,7 @@ pub(super) fn reserved_ip(reservation: &Item) -> Option<Ipv4Addr> {
 
 impl ServerState {
     pub(super) fn ip_reservation_key(&self, ip: Ipv4Addr) -> Option<Key> {
-        Key::new(&format!("{}/{RESERVATIONS_PATH}/{ip}", self.prefix)).ok()
+        Key::new(&format!("{}/{RESERVATIONS_PATH}/{ip}", self.store_key_prefix)).ok()
     }
 
     /// The reservation that a stored object owns: `None` unless the object is a service and the reservation
@@ -97,13 +97,14 @@ impl ServerState {
         let key = stored_cluster_ip(stored).and_then(|ip| self.ip_reservation_key(ip));
         let Some(key) = key else { return Ok(None) };
         let entry = self.store.get(&key, At::Newest).await?.entry;
-        let entry =
-            entry.filter(|entry| ClusterIpOwner::owner_of_service(stored).owns_reservation(entry));
+        let entry = entry
+            .filter(|entry| ClusterIpOwner::owner_of_service(stored).owns_ip_reservation(entry));
         Ok(entry.map(|entry| (key, entry.mod_rev)))
     }
 
     pub(super) async fn list_ip_reservations(&self, at: At) -> Result<Vec<Item>, ReadError> {
-        let Ok(prefix) = Prefix::new(&format!("{}/{RESERVATIONS_PATH}/", self.prefix)) else {
+        let Ok(prefix) = Prefix::new(&format!("{}/{RESERVATIONS_PATH}/", self.store_key_prefix))
+        else {
             return Ok(Vec::new());
         };
         let request = ListRequest { at, ..ListRequest::default() };
@@ -117,26 +118,26 @@ impl RequestContext<'_> {
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, Status> {
         let owned = self.server.find_owned_ip_reservation(stored).await;
-        owned.map_err(|error| self.read_failure_status("update", &error))
+        owned.map_err(|error| self.store_read_error_status("update", &error))
     }
 
     pub(super) async fn read_ip_reservation(&self, ip: Ipv4Addr) -> Result<Option<Entry>, Status> {
         let Some(key) = self.server.ip_reservation_key(ip) else { return Ok(None) };
         let got = self.server.store.get(&key, At::Newest).await;
-        got.map(|got| got.entry).map_err(|error| self.read_failure_status("create", &error))
+        got.map(|got| got.entry).map_err(|error| self.store_read_error_status("create", &error))
     }
 
     pub(super) fn new_ip_reservation(
         &self,
         ip: Ipv4Addr,
         owner: &ClusterIpOwner,
-        expect: Expect,
+        expect: ExpectedKeyState,
     ) -> Result<ClusterIpReservation, Status> {
         let key = self.server.ip_reservation_key(ip);
-        let key = key.ok_or_else(|| Status::internal("an address cannot be reserved"))?;
+        let key = key.ok_or_else(|| Status::internal_error("an address cannot be reserved"))?;
         Ok(ClusterIpReservation {
             key,
-            value: owner.encode_reservation(),
+            value: owner.encode_ip_reservation(),
             expected_revision: expect,
         })
     }
@@ -156,7 +157,7 @@ mod tests {
             ("/registryx/ranges/serviceips/10.0.0.1", false),
             ("/other/ranges/serviceips/10.0.0.1", false),
         ] {
-            assert_eq!(is_reservation_key("/registry", &Key::new(key).unwrap()), want, "{key}");
+            assert_eq!(is_ip_reservation_key("/registry", &Key::new(key).unwrap()), want, "{key}");
         }
     }
 }

@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use store::{At, Delete, Expect, Item, ListRequest, Prefix, Put, ReadError, WriteError};
+use store::{At, Delete, ExpectedKeyState, Item, ListRequest, Prefix, Put, ReadError, WriteError};
 
-use super::cluster_ip_reservation::{ClusterIpOwner, reserved_ip, service_of_reservation};
+use super::cluster_ip_reservation::{ClusterIpOwner, reserved_ip, service_of_ip_reservation};
 use super::stored_cluster_ip;
 use crate::server_state::ServerState;
 
 /// A service that has a cluster IP.
 struct ServiceWithIp {
     service_item: Item,
-    reservation_owner: ClusterIpOwner,
+    ip_reservation_owner: ClusterIpOwner,
 }
 
 /// The services at one revision of the store.
@@ -28,11 +28,11 @@ struct ServicesByIp {
 
 /// How many reservations a repair has changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReservationRepairSummary {
+pub(crate) struct IpReservationRepairSummary {
     /// Deleted reservations that no service owned.
-    pub(crate) n_freed_reservations: usize,
+    pub(crate) n_freed_ip_reservations: usize,
     /// Number of reservations created for service addresses that had none.
-    pub(crate) n_new_reservations: usize,
+    pub(crate) n_new_ip_reservations: usize,
 }
 
 impl ServerState {
@@ -46,8 +46,8 @@ impl ServerState {
     ///
     /// # Errors
     /// The store cannot be read. A write that fails is left to the next repair.
-    pub(crate) async fn repair_cluster_ips(&self) -> Result<ReservationRepairSummary, ReadError> {
-        let mut summary = ReservationRepairSummary::default();
+    pub(crate) async fn repair_cluster_ips(&self) -> Result<IpReservationRepairSummary, ReadError> {
+        let mut summary = IpReservationRepairSummary::default();
         if self.api_settings.service_ip_range.is_none() {
             return Ok(summary);
         }
@@ -57,18 +57,22 @@ impl ServerState {
         let mut reserved = BTreeSet::new();
         for item in self.list_ip_reservations(At::Exactly(page.revision)).await? {
             let Some(ip) = reserved_ip(&item) else { continue };
-            match services.reservation_repair_action(ip, &item) {
-                ReservationRepairAction::Keep => drop(reserved.insert(ip)),
-                ReservationRepairAction::Free => {
-                    let expect = Expect::At(item.entry.mod_rev);
-                    let delete = Delete { key: item.key, expect, key_group_revision: None };
+            match services.ip_reservation_repair_action(ip, &item) {
+                IpReservationRepairAction::Keep => drop(reserved.insert(ip)),
+                IpReservationRepairAction::Free => {
+                    let expect = ExpectedKeyState::At(item.entry.mod_rev);
+                    let delete = Delete {
+                        key: item.key,
+                        expected_state: expect,
+                        key_group_revision_action: None,
+                    };
                     let freed = self.store.delete(delete).await.map(drop);
-                    summary.n_freed_reservations += self.one_if_written_or_log(ip, freed);
+                    summary.n_freed_ip_reservations += self.one_if_written_or_log(ip, freed);
                 }
-                ReservationRepairAction::ReserveFor(service) => {
+                IpReservationRepairAction::ReserveFor(service) => {
                     reserved.insert(ip);
-                    let expect = Expect::At(item.entry.mod_rev);
-                    summary.n_new_reservations +=
+                    let expect = ExpectedKeyState::At(item.entry.mod_rev);
+                    summary.n_new_ip_reservations +=
                         self.reserve_ip_for_service(ip, service, expect).await;
                 }
             }
@@ -80,8 +84,8 @@ impl ServerState {
                 self.log.warn("several services have one address", &fields);
             }
             if let Some(service) = owners.first().filter(|_| !reserved.contains(ip)) {
-                summary.n_new_reservations +=
-                    self.reserve_ip_for_service(*ip, service, Expect::Absent).await;
+                summary.n_new_ip_reservations +=
+                    self.reserve_ip_for_service(*ip, service, ExpectedKeyState::Absent).await;
             }
         }
         Ok(summary)
@@ -91,13 +95,14 @@ impl ServerState {
         &self,
         ip: Ipv4Addr,
         service: &ServiceWithIp,
-        expect: Expect,
+        expect: ExpectedKeyState,
     ) -> usize {
         let Some(key) = self.ip_reservation_key(ip) else { return 0 };
-        let value = service.reservation_owner.encode_reservation();
+        let value = service.ip_reservation_owner.encode_ip_reservation();
         let put: store::Transaction =
-            Put { key, value, expect, ttl: None, key_group_revision: None }.into();
-        let expect_service = Expect::At(service.service_item.entry.mod_rev);
+            Put { key, value, expected_state: expect, ttl: None, key_group_revision_action: None }
+                .into();
+        let expect_service = ExpectedKeyState::At(service.service_item.entry.mod_rev);
         let written = self
             .store
             .write(put.add_condition(service.service_item.key.clone(), expect_service))
@@ -122,12 +127,12 @@ impl ServerState {
     fn services_key_prefix(&self) -> Option<Prefix> {
         let cluster = self.snapshot_cache.snapshot();
         let services = cluster.resource_registry.resource("", "v1", "services")?;
-        Prefix::new(&api_resources::list_key_prefix(&self.prefix, services, None)?).ok()
+        Prefix::new(&api_resources::list_key_prefix(&self.store_key_prefix, services, None)?).ok()
     }
 }
 
 /// The decision about one reservation.
-enum ReservationRepairAction<'a> {
+enum IpReservationRepairAction<'a> {
     Keep,
     Free,
     ReserveFor(&'a ServiceWithIp),
@@ -148,30 +153,30 @@ impl ServicesByIp {
                     .services_by_ip
                     .entry(ip)
                     .or_default()
-                    .push(ServiceWithIp { service_item: item, reservation_owner: owner });
+                    .push(ServiceWithIp { service_item: item, ip_reservation_owner: owner });
             }
         }
         services
     }
 
-    fn reservation_repair_action(
+    fn ip_reservation_repair_action(
         &self,
         ip: Ipv4Addr,
         reservation: &Item,
-    ) -> ReservationRepairAction<'_> {
+    ) -> IpReservationRepairAction<'_> {
         let services = self.services_by_ip.get(&ip).map_or(&[][..], Vec::as_slice);
         if services
             .iter()
-            .any(|service| service.reservation_owner.owns_reservation(&reservation.entry))
+            .any(|service| service.ip_reservation_owner.owns_ip_reservation(&reservation.entry))
         {
-            return ReservationRepairAction::Keep;
+            return IpReservationRepairAction::Keep;
         }
-        let is_unknown = service_of_reservation(&reservation.entry)
+        let is_unknown = service_of_ip_reservation(&reservation.entry)
             .is_some_and(|service| self.undecodable_services.contains(&service));
         match services.first() {
-            _ if is_unknown => ReservationRepairAction::Keep,
-            Some(service) => ReservationRepairAction::ReserveFor(service),
-            None => ReservationRepairAction::Free,
+            _ if is_unknown => IpReservationRepairAction::Keep,
+            Some(service) => IpReservationRepairAction::ReserveFor(service),
+            None => IpReservationRepairAction::Free,
         }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct PendingIpAllocations(Arc<Mutex<HashSet<Ipv4Addr>>>);
 
 /// An address that other requests do not choose until this value is dropped.
 pub(crate) struct PendingIpAllocation {
-    pending_allocations: PendingIpAllocations,
+    pending_ip_allocations: PendingIpAllocations,
     ip: Ipv4Addr,
 }
 
@@ -20,13 +20,13 @@ impl PendingIpAllocations {
     /// Reserves an address in memory; `None` if another request has reserved it.
     pub(super) fn try_reserve_ip(&self, ip: Ipv4Addr) -> Option<PendingIpAllocation> {
         let mut ips = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ips.insert(ip).then(|| PendingIpAllocation { pending_allocations: self.clone(), ip })
+        ips.insert(ip).then(|| PendingIpAllocation { pending_ip_allocations: self.clone(), ip })
     }
 }
 
 impl Drop for PendingIpAllocation {
     fn drop(&mut self) {
-        let mut ips = self.pending_allocations.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ips = self.pending_ip_allocations.0.lock().unwrap_or_else(PoisonError::into_inner);
         ips.remove(&self.ip);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api_object::Tree;
 use bytes::Bytes;
-use flow_control::{FlowController, FlowSchema, PriorityLevel, bootstrap};
+use flow_control::{FlowController, FlowSchema, PriorityLevel, bootstrap_objects};
 use manifests::flow_control::Kind;
 
 use super::StoredObjectDecodeError;
@@ -41,11 +41,13 @@ impl FlowControlObjects {
     /// Configures the flow controller with these objects. A missing mandatory object takes effect as if it existed,
     /// so that every request has a priority level. While nothing is stored, all default objects take effect.
     pub(crate) fn configure_flow_controller(&self, controller: &FlowController) {
-        let (mut default_schemas, mut default_levels) =
-            (bootstrap::mandatory_flow_schemas(), bootstrap::mandatory_priority_levels());
+        let (mut default_schemas, mut default_levels) = (
+            bootstrap_objects::mandatory_flow_schemas(),
+            bootstrap_objects::mandatory_priority_levels(),
+        );
         if self.flow_schemas.is_empty() && self.priority_levels.is_empty() {
-            default_schemas.extend(bootstrap::suggested_flow_schemas());
-            default_levels.extend(bootstrap::suggested_priority_levels());
+            default_schemas.extend(bootstrap_objects::suggested_flow_schemas());
+            default_levels.extend(bootstrap_objects::suggested_priority_levels());
         }
         let stored = self.flow_schemas.values().map(|stored| Arc::clone(&stored.flow_schema));
         let missing = default_schemas.into_iter();
@@ -81,7 +83,7 @@ impl FlowControlObjects {
 
     /// Stores or removes the object of a key. An object that cannot be decoded is removed: its earlier version
     /// does not stay in force.
-    pub(super) fn apply_service_or_endpoints(
+    pub(super) fn apply_flow_control_object(
         &mut self,
         path: &str,
         value: Option<&Bytes>,

@@ -27,7 +27,7 @@ pub struct Namespace {
     /// The revision that wrote it.
     pub mod_rev: Revision,
     /// Whether objects may be created in it.
-    pub phase: NamespacePhase,
+    pub namespace_phase: NamespacePhase,
     /// An object with the name and the labels of the namespace only.
     pub name_and_labels: Arc<Tree>,
 }
@@ -52,6 +52,6 @@ impl Namespace {
             json!({"metadata": {"name": metadata.get("name"), "labels": metadata.get("labels")}});
         let name_and_labels = Arc::new(name_and_labels.as_object().cloned().unwrap_or_default());
         let uid = api_object::uid(&stored).to_owned();
-        Ok(Self { uid, mod_rev, phase, name_and_labels })
+        Ok(Self { uid, mod_rev, namespace_phase: phase, name_and_labels })
     }
 }

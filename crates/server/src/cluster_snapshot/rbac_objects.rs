@@ -43,8 +43,9 @@ fn decode_rbac_object(
     namespace: &str,
     name: &str,
 ) -> Result<manifests::rbac::RbacObject, StoredObjectDecodeError> {
-    let manifest =
-        manifests::rbac::decode_object(&Value::Object(codec::decode_stored_object(value)?))?;
+    let manifest = manifests::rbac::decode_unvalidated_rbac_object(&Value::Object(
+        codec::decode_stored_object(value)?,
+    ))?;
     let object = manifest.into_object_unvalidated().map_err(StoredObjectDecodeError::Invalid)?;
     let (metadata, is_of_kind) = match &object {
         manifests::rbac::RbacObject::Role(role) => (&role.metadata, is_role),

@@ -38,7 +38,7 @@ struct ModifiedSnapshotParts {
     crd_changes: Vec<DefinitionChange>,
     flow_control_objects: Option<FlowControlObjects>,
     admission_config_changes: Vec<AdmissionConfigChange>,
-    config_revision: Option<Option<Revision>>,
+    admission_config_revision: Option<Option<Revision>>,
     undecodable_objects: Option<BTreeMap<String, String>>,
     paths_with_uninitialized_objects: Option<BTreeSet<String>>,
     has_changed_cluster_role: bool,
@@ -140,7 +140,7 @@ impl ClusterSnapshot {
                     let defined = Arc::new(DefinedResources::read(&tree));
                     let stored = StoredCrd {
                         uid: api_object::uid(&tree).to_owned(),
-                        is_terminating: api_object::is_terminating(&tree),
+                        is_crd_terminating: api_object::is_terminating(&tree),
                         defined_resources: Arc::clone(&defined),
                         mod_rev: revision,
                     };
@@ -154,7 +154,7 @@ impl ClusterSnapshot {
                 let objects = parts
                     .flow_control_objects
                     .get_or_insert_with(|| self.flow_control_objects.as_ref().clone());
-                objects.apply_service_or_endpoints(path, shown_new)
+                objects.apply_flow_control_object(path, shown_new)
             }
             SnapshotKeyKind::Hooks(kind) => {
                 let decoded = new_value.map(|value| codec::decode_stored_object(value)).transpose();
@@ -170,7 +170,7 @@ impl ClusterSnapshot {
                 applied
             }
             SnapshotKeyKind::ConfigRevision => {
-                parts.config_revision = Some(new_value.map(|_| revision));
+                parts.admission_config_revision = Some(new_value.map(|_| revision));
                 Ok(())
             }
             SnapshotKeyKind::UninitializedPath => {
@@ -220,8 +220,8 @@ impl ClusterSnapshot {
         if let Some(objects) = parts.undecodable_objects {
             next.undecodable_objects = Arc::new(objects);
         }
-        if let Some(config_revision) = parts.config_revision {
-            next.config_revision = config_revision;
+        if let Some(config_revision) = parts.admission_config_revision {
+            next.admission_config_revision = config_revision;
         }
         if !parts.admission_config_changes.is_empty() {
             // Match conditions may take long to compile.
@@ -249,7 +249,7 @@ fn apply_node_graph_object(
 ) -> Result<(), StoredObjectDecodeError> {
     let decode = |value: Option<&Bytes>| -> Result<_, StoredObjectDecodeError> {
         let tree = value.map(|value| codec::decode_stored_object(value)).transpose()?;
-        Ok(tree.and_then(|tree| manifests::parse_node_object(&Value::Object(tree))))
+        Ok(tree.and_then(|tree| manifests::parse_node_authorizer_object(&Value::Object(tree))))
     };
     let old = decode(old_value).unwrap_or_default();
     let new = decode(new_value);

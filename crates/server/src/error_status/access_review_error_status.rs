@@ -14,7 +14,7 @@ impl IntoStatus for ReviewError {
             | Self::NamespaceMismatch
             | Self::NoUser
             | Self::NoNamespace => Status::bad_request(self.to_string()),
-            Self::Invalid { kind, name, errors } => Status::invalid(&kind, &name, &errors),
+            Self::Invalid { kind, name, errors } => Status::invalid_object(&kind, &name, &errors),
         }
     }
 }
@@ -23,7 +23,7 @@ impl IntoStatus for AnswerError {
     fn into_status(self) -> Status {
         match self {
             Self::Unavailable(why) => why.into_status(),
-            Self::PermissionCheck(error) => Status::internal(&error.to_string()),
+            Self::PermissionCheck(error) => Status::internal_error(&error.to_string()),
             Self::Forbidden(request) => request.into_status(),
         }
     }

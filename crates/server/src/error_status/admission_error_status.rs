@@ -1,7 +1,7 @@
 //! The `Status` of requests that fail because of hook selection or initializers.
 
 use admission::{HookSelectionError, InitializeDenied, Initializers};
-use api_object::{Cause, Details, GroupResource, Status, Tree, WebhookStatus};
+use api_object::{Details, GroupResource, Status, StatusCause, Tree, WebhookStatus};
 use serde_json::Value;
 
 use super::IntoStatus;
@@ -10,7 +10,7 @@ impl IntoStatus for HookSelectionError {
     fn into_status(self) -> Status {
         match self {
             Self::UnknownKind { .. } | Self::InvalidSelector(_) => {
-                Status::internal(&self.to_string())
+                Status::internal_error(&self.to_string())
             }
             Self::NamespaceNotFound(name) => {
                 Status::not_found(&GroupResource::new("", "namespaces"), &name)
@@ -80,7 +80,7 @@ pub(crate) fn object_initialization_timeout_status(
     if let Some(entry) =
         Initializers::from_object(awaited.object_tree).pending_initializers.get(idx)
     {
-        let cause = Cause {
+        let cause = StatusCause {
             reason: "InitializationTimeout".to_owned(),
             message: entry.name.clone(),
             field: format!("metadata.initializers.pending[{idx}]"),
@@ -104,15 +104,15 @@ pub(crate) fn object_being_initialized_status(awaited: &UninitializedObject<'_>)
 }
 
 /// The response to a create request whose object was deleted: the failure that an initializer wrote, or an internal error.
-pub(crate) fn deleted_while_waiting_status(last: &Tree) -> Status {
-    let gone = || Status::internal("object deleted while waiting for creation");
+pub(crate) fn deleted_during_initialization_status(last: &Tree) -> Status {
+    let gone = || Status::internal_error("object deleted while waiting for creation");
     object_initialization_failure_status(last).unwrap_or_else(gone)
 }
 
 /// The Status that an initializer wrote into `metadata.initializers.result`, if any. A code that is not an HTTP failure is
 /// shown in the body but not used as the status code.
 pub(crate) fn object_initialization_failure_status(tree: &Tree) -> Option<Status> {
-    let result = Initializers::from_object(tree).failure_status?;
+    let result = Initializers::from_object(tree).failure_written_by_initializer?;
     let shown =
         result.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let shown = shown.filter(|code| *code != 0).unwrap_or(500);
@@ -140,7 +140,7 @@ impl UninitializedObject<'_> {
             group: self.resource.group.clone(),
             kind: self.resource.resource.clone(),
             uid: api_object::uid(self.object_tree).to_owned(),
-            causes: vec![Cause {
+            causes: vec![StatusCause {
                 reason: "ResourceVersion".to_owned(),
                 message: self.revision.to_string(),
                 field: String::new(),
@@ -156,7 +156,7 @@ fn read_status_details(tree: &Tree) -> Details {
     let causes = tree.get("causes").and_then(Value::as_array).into_iter().flatten();
     let causes = causes.map(|cause| {
         let cause = cause.as_object().unwrap_or(&empty);
-        Cause {
+        StatusCause {
             reason: own(cause, "reason"),
             message: own(cause, "message"),
             field: own(cause, "field"),
@@ -308,10 +308,10 @@ mod tests {
 
     #[test]
     fn the_creator_of_a_deleted_object_learns_why() {
-        let status = deleted_while_waiting_status(&pod_pending(&["a.b.c"]));
+        let status = deleted_during_initialization_status(&pod_pending(&["a.b.c"]));
         let want = "Internal error occurred: object deleted while waiting for creation";
         assert_eq!((status.code, status.message.as_str()), (500, want));
-        let status = deleted_while_waiting_status(&pod(
+        let status = deleted_during_initialization_status(&pod(
             json!({"result": {"status": "Failure", "code": 418}}),
         ));
         assert_eq!(status.code, 418);

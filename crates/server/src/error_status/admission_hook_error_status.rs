@@ -31,7 +31,7 @@ impl IntoStatus for HookRefusal {
                 };
             }
             Self::FailedClosed { webhook, failure } => {
-                Status::internal(&admission_hooks::call_failure_message(&webhook, &failure))
+                Status::internal_error(&admission_hooks::call_failure_message(&webhook, &failure))
             }
             Self::DryRunUnsupported { .. } => Status::bad_request(message),
             Self::DeadlineExceeded => {
@@ -41,14 +41,14 @@ impl IntoStatus for HookRefusal {
                 let details =
                     Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
                 let details = is_temporary.then(|| Box::new(details));
-                Status { details, ..Status::unavailable(message) }
+                Status { details, ..Status::service_unavailable(message) }
             }
             Self::TooManyCalls { webhook, busy } => {
                 let why = admission_hooks::call_failure_message(&webhook, &busy);
                 Status::too_many_requests(&why, RETRY_AFTER_SECONDS)
             }
-            Self::ShuttingDown => Status::unavailable(message),
-            Self::Internal(why) => Status::internal(&why),
+            Self::ShuttingDown => Status::service_unavailable(message),
+            Self::Internal(why) => Status::internal_error(&why),
             Self::Undecided(why) => Status::authorization_undecided(why),
             Self::Selection(error) => error.into_status(),
         };
@@ -126,7 +126,7 @@ mod tests {
             assert_eq!((status.code, &*status.reason), (code, reason), "{message}");
             assert_eq!(status.message, message);
             assert_eq!(status.retry_after_seconds().unwrap_or_default(), retry_after, "{message}");
-            assert!(!status.is_from_this_server());
+            assert!(!status.is_status_from_this_server());
         }
     }
 }

@@ -13,9 +13,9 @@ impl IntoStatus for ImpersonationError {
     fn into_status(self) -> Status {
         match self {
             Self::Header(_) | Self::NoUserName(_) => Status::bad_request(self.to_string()),
-            Self::NoRequestor => Status::internal(&self.to_string()),
+            Self::NoRequestor => Status::internal_error(&self.to_string()),
             Self::Forbidden(missing) => {
-                ForbiddenRequest::new(&missing.attributes(), &missing.reason).into_status()
+                ForbiddenRequest::new(&missing.denied_attributes(), &missing.reason).into_status()
             }
             Self::Undecided(why) => Status::authorization_undecided(why),
             Self::NoModeApplies => Status::error_without_reason(self.to_string()),
@@ -32,7 +32,7 @@ impl IntoStatus for TokenRequestError {
             | Self::UnsupportedBoundKind { .. } => Status::bad_request(message),
             Self::Invalid { name, errors } => {
                 let kind = GroupKind::new(AUTHENTICATION_GROUP, TOKEN_REQUEST);
-                Status::invalid(&kind, &name, &errors)
+                Status::invalid_object(&kind, &name, &errors)
             }
             Self::NotFound { kind, name } => {
                 Status::not_found(&GroupResource::new("", kind.resource()), &name)
@@ -44,7 +44,7 @@ impl IntoStatus for TokenRequestError {
             Self::BoundObjectUid { group, kind, name, .. } => {
                 Status::conflict(&GroupResource::new(&group, &kind), &name, &message)
             }
-            Self::Lookup(_) | Self::Generation(_) => Status::internal(&message),
+            Self::Lookup(_) | Self::Generation(_) => Status::internal_error(&message),
         }
     }
 }

@@ -20,7 +20,7 @@ impl IntoStatus for DecodeError {
             | Self::CannotBeHandled { .. }
             | Self::ApiVersionMismatch { .. } => Status::bad_request(self.to_string()),
             Self::KindMismatch { expected, name, errors } => {
-                Status::invalid(&expected, &name, &errors)
+                Status::invalid_object(&expected, &name, &errors)
             }
         }
     }
@@ -40,7 +40,7 @@ impl IntoStatus for NegotiationError {
 
 #[cfg(test)]
 mod tests {
-    use codec::{BodyFormat, EndpointKind, ExpectedKind, FormatRequest, StrictFinding};
+    use codec::{EndpointKind, ExpectedKind, FormatRequest, RequestBodyFormat, StrictFinding};
 
     use super::*;
 
@@ -53,7 +53,7 @@ mod tests {
         is_custom_resource: true,
     };
 
-    fn decode(body: &str, format: BodyFormat, expected: &ExpectedKind<'_>) -> (u16, String) {
+    fn decode(body: &str, format: RequestBodyFormat, expected: &ExpectedKind<'_>) -> (u16, String) {
         let error = codec::decode_object(body.as_bytes(), format, expected).unwrap_err();
         let status = error.into_status();
         (status.code, status.message)
@@ -92,14 +92,14 @@ mod tests {
                  Secret to ConfigMap exists",
             ),
         ] {
-            let found = decode(body, BodyFormat::Json, expected);
+            let found = decode(body, RequestBodyFormat::Json, expected);
             assert_eq!(found, (code, message.to_owned()), "{body}");
         }
     }
 
     #[test]
     fn unsupported_media_types_list_the_accepted_ones() {
-        let (code, message) = decode("k8s", BodyFormat::Protobuf, &WIDGET);
+        let (code, message) = decode("k8s", RequestBodyFormat::Protobuf, &WIDGET);
         let want = "the body of the request was in an unknown format - accepted media types \
                     include: application/json, application/yaml";
         assert_eq!((code, message.as_str()), (415, want));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn findings_of_strict_decoding() {
         let findings = [StrictFinding::UnknownField("foo".into())];
-        let error = codec::check_strict_validation("ConfigMap", "v1", &findings).unwrap_err();
+        let error = codec::check_no_strict_findings("ConfigMap", "v1", &findings).unwrap_err();
         let status = error.into_status();
         let want = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding \
                     error: unknown field \"foo\"";

@@ -18,13 +18,13 @@ impl IntoStatus for PatchError {
             Self::CopiesTooLarge
             | Self::MissingPath(_)
             | Self::TestFailed(_)
-            | Self::BadOperation(_) => Status::unprocessable(),
+            | Self::BadOperation(_) => Status::unprocessable_patch(),
             Self::NotAnObject
             | Self::NoMergeKey { .. }
             | Self::UnknownDirective(_)
             | Self::ListOfLists
             | Self::MixedList
-            | Self::Order => Status { message: self.to_string(), ..Status::unprocessable() },
+            | Self::Order => Status { message: self.to_string(), ..Status::unprocessable_patch() },
         }
     }
 }

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_resources::Verb;
-use store::{At, Delete, Expect, Key, ListRequest, Prefix, ReadError, WriteError};
+use store::{At, Delete, ExpectedKeyState, Key, ListRequest, Prefix, ReadError, WriteError};
 
-use super::failed_object_deletion::FailedObjectDeletion;
+use super::failed_initialization_deletion::FailedInitializationDeletion;
 use super::object_initialization_tracker::ObjectInitializationJob;
-use super::uninitialized_object_counts::{AbandonedObjectCandidate, UninitializedObjectState};
+use super::uninitialized_object_counts::{
+    AbandonedInitializationCandidate, UninitializedObjectState,
+};
 use super::uninitialized_visibility::is_stored_uninitialized;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
@@ -32,7 +34,7 @@ const PAGE_ITEMS: usize = 500;
 
 /// Why the check of one object failed.
 #[derive(Debug, thiserror::Error)]
-enum AbandonedObjectSweepError {
+enum AbandonedInitializationSweepError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -40,30 +42,32 @@ enum AbandonedObjectSweepError {
 }
 
 /// Sweeps until the task is dropped.
-pub(crate) async fn sweep_abandoned_objects(server: Arc<ServerState>) {
-    while let Err(error) = count_unrecorded_objects(&server).await {
+pub(crate) async fn sweep_abandoned_initializations(server: Arc<ServerState>) {
+    while let Err(error) = count_unrecorded_uninitialized_objects(&server).await {
         server.log.warn("objects that wait for initializers cannot be read", &[("why", &error)]);
         tokio::time::sleep(RETRY_DELAY).await;
     }
     // Objects that failed before this start have no server that deletes them. The first pass reads the
     // objects in the state Unread; the second deletes those that it found to have failed.
-    sweep_abandoned_objects_once(&server, true, Duration::ZERO).await;
-    sweep_abandoned_objects_once(&server, true, Duration::ZERO).await;
+    sweep_abandoned_initializations_once(&server, true, Duration::ZERO).await;
+    sweep_abandoned_initializations_once(&server, true, Duration::ZERO).await;
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         let with_objects = tokio::select! {
             _ = ticks.tick() => true,
-            () = server.snapshot_cache.uninitialized_object_counts().wait_for_deletable_record() => false,
+            () = server.snapshot_cache.uninitialized_object_counts().wait_for_deletable_uninitialized_record() => false,
         };
-        sweep_abandoned_objects_once(&server, with_objects, OWNER_GRACE_PERIOD).await;
+        sweep_abandoned_initializations_once(&server, with_objects, OWNER_GRACE_PERIOD).await;
     }
 }
 
 /// Counts the waiting objects without a record, which an older version of the server stored.
-async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError> {
+async fn count_unrecorded_uninitialized_objects(server: &ServerState) -> Result<(), ReadError> {
     let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized_objects);
     for path in paths.iter() {
-        let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.prefix)) else { continue };
+        let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.store_key_prefix)) else {
+            continue;
+        };
         let mut from = Bound::Unbounded;
         loop {
             let limit = NonZeroUsize::new(PAGE_ITEMS);
@@ -76,7 +80,7 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
                 server
                     .snapshot_cache
                     .uninitialized_object_counts()
-                    .count_unrecorded_object(&item.key, &item.entry.value);
+                    .count_unrecorded_uninitialized_object(&item.key, &item.entry.value);
             }
             match page.items.last() {
                 Some(last) if page.n_remaining_items > 0 => {
@@ -89,13 +93,17 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
     Ok(())
 }
 
-async fn sweep_abandoned_objects_once(server: &ServerState, with_objects: bool, grace: Duration) {
+async fn sweep_abandoned_initializations_once(
+    server: &ServerState,
+    with_objects: bool,
+    grace: Duration,
+) {
     for record in server
         .snapshot_cache
         .uninitialized_object_counts()
-        .abandoned_object_candidates(with_objects)
+        .abandoned_initialization_candidates(with_objects)
     {
-        let outcome = match record.object_state {
+        let outcome = match record.uninitialized_object_state {
             UninitializedObjectState::NotCounted => {
                 delete_uninitialized_record(server, &record).await
             }
@@ -103,7 +111,7 @@ async fn sweep_abandoned_objects_once(server: &ServerState, with_objects: bool, 
             | UninitializedObjectState::Unread
             | UninitializedObjectState::Waiting
             | UninitializedObjectState::Failed => {
-                sweep_abandoned_object(server, &record, grace).await
+                sweep_abandoned_initialization(server, &record, grace).await
             }
         };
         if let Err(why) = outcome {
@@ -116,11 +124,11 @@ async fn sweep_abandoned_objects_once(server: &ServerState, with_objects: bool, 
     }
 }
 
-async fn sweep_abandoned_object(
+async fn sweep_abandoned_initialization(
     server: &ServerState,
-    record: &AbandonedObjectCandidate,
+    record: &AbandonedInitializationCandidate,
     grace: Duration,
-) -> Result<(), AbandonedObjectSweepError> {
+) -> Result<(), AbandonedInitializationSweepError> {
     let waiting = server.snapshot_cache.uninitialized_object_counts();
     let got = server.store.get(&record.key, At::Newest).await?;
     waiting.record_read_object(&record.key, got.entry.as_ref().map(|entry| &entry.value));
@@ -131,17 +139,20 @@ async fn sweep_abandoned_object(
     if api_object::uid(&tree) != record.uid {
         return stop_counting_missing_object(server, record);
     }
-    if record.object_state == UninitializedObjectState::Failed
+    if record.uninitialized_object_state == UninitializedObjectState::Failed
         && record.object_state_age >= grace
         && super::has_failed_initialization(&tree)
     {
         let cluster = server.snapshot_cache.snapshot();
         let request = cluster.resource_registry.resources().find_map(|resource| {
-            let (namespace, name) =
-                api_resources::namespace_and_name_in_key(&server.prefix, resource, &record.key)?;
+            let (namespace, name) = api_resources::namespace_and_name_in_key(
+                &server.store_key_prefix,
+                resource,
+                &record.key,
+            )?;
             Some(ObjectRef::for_resource(resource, namespace, name).to_request_info(Verb::Delete))
         });
-        let failed = FailedObjectDeletion::left_by_dead_server(
+        let failed = FailedInitializationDeletion::left_by_dead_server(
             record.key.clone(),
             tree,
             entry.mod_rev,
@@ -159,34 +170,40 @@ async fn sweep_abandoned_object(
 /// still happen.
 fn stop_counting_missing_object(
     server: &ServerState,
-    record: &AbandonedObjectCandidate,
-) -> Result<(), AbandonedObjectSweepError> {
+    record: &AbandonedInitializationCandidate,
+) -> Result<(), AbandonedInitializationSweepError> {
     if record.object_state_age >= OWNER_GRACE_PERIOD {
-        server.snapshot_cache.uninitialized_object_counts().stop_counting_object(&record.uid);
+        server
+            .snapshot_cache
+            .uninitialized_object_counts()
+            .stop_counting_uninitialized_object(&record.uid);
     }
     Ok(())
 }
 
 async fn delete_uninitialized_record(
     server: &ServerState,
-    record: &AbandonedObjectCandidate,
-) -> Result<(), AbandonedObjectSweepError> {
+    record: &AbandonedInitializationCandidate,
+) -> Result<(), AbandonedInitializationSweepError> {
     let waiting = server.snapshot_cache.uninitialized_object_counts();
     if let Some(key) = waiting.uninitialized_record_key(&record.uid) {
-        delete_newest_record_version(server, &key).await?;
+        delete_newest_uninitialized_record(server, &key).await?;
     }
     waiting.remove_counted_object(&record.uid);
     Ok(())
 }
 
-async fn delete_newest_record_version(
+async fn delete_newest_uninitialized_record(
     server: &ServerState,
     key: &Key,
-) -> Result<(), AbandonedObjectSweepError> {
+) -> Result<(), AbandonedInitializationSweepError> {
     let got = server.store.get(key, At::Newest).await?;
     let Some(entry) = got.entry else { return Ok(()) };
-    let delete =
-        Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), key_group_revision: None };
+    let delete = Delete {
+        key: key.clone(),
+        expected_state: ExpectedKeyState::At(entry.mod_rev),
+        key_group_revision_action: None,
+    };
     match server.store.delete(delete).await {
         // Another server was faster: no server writes a record twice.
         Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),

@@ -6,7 +6,7 @@ use admission::{
     decide_initializers_on_update, normalize_initializers,
 };
 use api_object::{Status, Tree};
-use authz::{Recorder, Target, Verb, Verdict};
+use authz::{Target, TraceRecorder, Verb, Verdict};
 
 use crate::admission::WriteRequest;
 use crate::authorize::newest_authorizer_chain;
@@ -70,8 +70,8 @@ pub(crate) async fn check_initializer_update(
     let attributes = write.admission_attributes(ctx, &name, &[]);
     let attributes = Attributes { object: Some(tree), old_object: old, ..attributes };
     let decision = decide_initializers_on_update(&ctx.server.initializer_options, &attributes);
-    let decision =
-        decision.map_err(|errors| Status::invalid(&ctx.resource.group_kind(), &name, &errors))?;
+    let decision = decision
+        .map_err(|errors| Status::invalid_object(&ctx.resource.group_kind(), &name, &errors))?;
     match (decision, old) {
         (InitializersOnUpdate::NoInitializers, _) => Initializers::default().write_to_object(tree),
         (InitializersOnUpdate::KeepStored, Some(old)) => copy_initializers(tree, old),
@@ -95,10 +95,10 @@ pub(crate) fn normalize_initializers_after_hooks(
     tree: &mut Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {
-    normalize_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
+    normalize_initializers(tree).map_err(|error| Status::internal_error(&error.to_string()))?;
     match old.filter(|_| !write.subresource.is_empty()) {
         Some(old) => copy_initializers(tree, old),
-        None if ctx.server.initializer_options.is_enabled => {
+        None if ctx.server.initializer_options.are_initializers_enabled => {
             Initializers::from_object(tree).write_to_object(tree)
         }
         None => Initializers::default().write_to_object(tree),
@@ -121,18 +121,18 @@ async fn check_may_initialize(
         ..authz::Resource::default()
     };
     let attributes = authz::Attributes {
-        user: Some(ctx.authorized.user()),
+        user: Some(ctx.authorization_proof.user()),
         verb: Verb::new("initialize"),
         target: Target::Resource(target),
     };
     let chain = newest_authorizer_chain(ctx);
-    let deciding = chain.authorize(&attributes, Recorder::disabled_recorder());
-    let decision = ctx.wait_for_check(deciding).await?.decision;
+    let deciding = chain.authorize(&attributes, TraceRecorder::disabled_recorder());
+    let decision = ctx.wait_for_authorizers_of_check(deciding).await?.decision;
     match (decision.verdict, decision.error) {
         (Verdict::Allow, _) => Ok(()),
         (Verdict::Unavailable(why), _) => Err(Status::authorization_undecided(why)),
         (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
-            Err(Status::internal(&error.to_string()))
+            Err(Status::internal_error(&error.to_string()))
         }
         (Verdict::Deny | Verdict::NoOpinion, None) => {
             let denied = InitializeDenied {

@@ -18,7 +18,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::failed_object_deletion::{FailedObjectDeletion, delete_failed_object_until_gone};
+use super::failed_initialization_deletion::{
+    FailedInitializationDeletion, retry_delete_after_failed_initialization,
+};
 use super::object_watchers::ObjectWatcher;
 use super::uninitialized_object_counts::UninitializedObjectSlot;
 use crate::server_state::ServerState;
@@ -42,7 +44,7 @@ pub(crate) enum ObjectInitializationJob {
     /// Stores an object and tracks it.
     Track(Box<ObjectToStoreAndTrack>),
     /// Deletes an object that an initializer marked as failed.
-    DeleteFailed(Box<FailedObjectDeletion>),
+    DeleteFailed(Box<FailedInitializationDeletion>),
 }
 
 /// An object that is about to be stored.
@@ -109,7 +111,7 @@ pub(crate) async fn run_object_initialization_jobs(
                     tasks.spawn(store_and_track_object(Arc::clone(&server), *pending));
                 }
                 Some(ObjectInitializationJob::DeleteFailed(failed)) => {
-                    tasks.spawn(delete_failed_object_until_gone(Arc::clone(&server), *failed));
+                    tasks.spawn(retry_delete_after_failed_initialization(Arc::clone(&server), *failed));
                 }
                 None => return,
             },
@@ -249,11 +251,10 @@ impl TrackedUninitializedObject {
                     let _ = self.report_initialization_outcome(ObjectInitializationOutcome::Lost);
                 }
             }
-            let again = self
-                .server
-                .clock
-                .elapsed()
-                .saturating_add(self.server.initializer_options.stale_retry_interval);
+            let again =
+                self.server.clock.elapsed().saturating_add(
+                    self.server.initializer_options.stale_configuration_retry_interval,
+                );
             self.server.clock.wait_until_elapsed(again).await;
             if self.initializer_timers.have_timers_ended(self.object_age()) {
                 return TrackingControlFlow::Break(());
@@ -277,7 +278,7 @@ impl TrackedUninitializedObject {
     /// Reports the outcome if the known state of the object is final.
     fn report_if_initialization_ended(&mut self) -> TrackingControlFlow {
         let initializers = Initializers::from_object(&self.object_tree);
-        if initializers.failure_status.is_some() {
+        if initializers.failure_written_by_initializer.is_some() {
             return self.report_initialization_outcome(ObjectInitializationOutcome::Failed);
         }
         if initializers.is_empty() {
@@ -306,8 +307,11 @@ impl TrackedUninitializedObject {
         if self.initializer_timers.have_timers_ended(self.object_age()) {
             return TrackingControlFlow::Break(());
         }
-        let confirmed =
-            self.server.confirm_config_current(Instant::now() + CONFIRM_TIME_MAX).await.ok();
+        let confirmed = self
+            .server
+            .confirm_admission_config_current(Instant::now() + CONFIRM_TIME_MAX)
+            .await
+            .ok();
         let snapshot =
             confirmed.as_ref().map(|confirmed| confirmed.configured_hooks.hook_index.as_ref());
         for expired in

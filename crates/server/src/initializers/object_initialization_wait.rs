@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use api_object::{Status, Tree};
 use api_resources::Verb;
-use store::{Entry, Expect, Key, KeyGroupRevisionAction, Put, Revision, Transaction, WriteError};
+use store::{
+    Entry, ExpectedKeyState, Key, KeyGroupRevisionAction, Put, Revision, Transaction, WriteError,
+};
 use tokio::sync::{oneshot, watch};
 
 use super::object_initialization_tracker::{
@@ -20,7 +22,7 @@ use crate::admission::AdmittedObject;
 use crate::cluster_ips::ClusterIpChange;
 use crate::cluster_snapshot::is_snapshot_key;
 use crate::error_status::{
-    ObjectInitializationTimeoutCause, UninitializedObject, deleted_while_waiting_status,
+    ObjectInitializationTimeoutCause, UninitializedObject, deleted_during_initialization_status,
     object_initialization_failure_status, object_initialization_timeout_status,
 };
 use crate::object_ref::ObjectRef;
@@ -54,7 +56,7 @@ pub(crate) async fn store_uninitialized_object(
         admitted.object_tree(),
         bytes::Bytes::from(codec::encode_stored_object(admitted.object_tree())),
     );
-    let user = ctx.authorized.user();
+    let user = ctx.authorization_proof.user();
     let creator = CreatingUser {
         name: authz::user_limit_key(&user.name),
         is_exempt_from_limits: user.is_in_group("system:masters"),
@@ -68,30 +70,31 @@ pub(crate) async fn store_uninitialized_object(
             api_object::uid(tree),
             value.len(),
         )
-        .map_err(limit_exceeded_status)?;
+        .map_err(uninitialized_limit_exceeded_status)?;
     let slot = Arc::new(slot);
-    let (record_key, record) = slot.stored_record.clone();
+    let (record_key, record) = slot.uninitialized_record.clone();
     let put = Put {
         key: key.clone(),
         value,
-        expect: Expect::Absent,
+        expected_state: ExpectedKeyState::Absent,
         ttl: ctx.ttl(),
-        key_group_revision: uninitialized_resource_marker(ctx),
+        key_group_revision_action: uninitialized_resource_marker(ctx),
     };
-    let transaction = addresses.add_to_transaction(put.into());
+    let transaction = addresses.add_ip_reservations_to_transaction(put.into());
     // The record counts the object against the limits, so both are written in one transaction.
-    let transaction = transaction.add_put(record_key, record, Some(Expect::Absent));
+    let transaction = transaction.add_put(record_key, record, Some(ExpectedKeyState::Absent));
     let mut preconditions = CreatePreconditions::check_namespace_and_crd(ctx, &admitted).await?;
     loop {
-        let transaction = preconditions.add_to_transaction(transaction.clone());
+        let transaction = preconditions.add_preconditions_to_transaction(transaction.clone());
         let (written, progress) =
             enqueue_and_wait_until_stored(ctx, transaction, &admitted, &slot).await?;
         if let Some(written) =
             preconditions.recheck_changed_precondition(ctx, written, &admitted)?
         {
-            let is_snapshot_key = is_snapshot_key(&ctx.server.prefix, &key);
+            let is_snapshot_key = is_snapshot_key(&ctx.server.store_key_prefix, &key);
             let revision = await_write_visible(ctx, written, "create", is_snapshot_key).await?;
-            let shown = VersionedObject { tree: admitted.into_tree(), revision: Some(revision) };
+            let shown =
+                VersionedObject { object_tree: admitted.into_tree(), revision: Some(revision) };
             return Ok((
                 shown,
                 ObjectInitializationWait { key, initialization_progress: progress },
@@ -138,7 +141,7 @@ async fn enqueue_and_wait_until_stored(
     match ctx.time_store_request("create", storing).await {
         Ok(written) => Ok((written, receiver)),
         Err(_) => {
-            let status = Status::unavailable("apiserver is shutting down");
+            let status = Status::service_unavailable("apiserver is shutting down");
             Err(WriteFailure::OutcomeUnknown(status))
         }
     }
@@ -178,7 +181,7 @@ pub(crate) async fn wait_for_initializers(
     let (outcome, entry) = match concluded {
         Ok(Ok(Some(concluded))) => concluded,
         Ok(Ok(None) | Err(_)) => {
-            return Err(unknown_outcome_status(
+            return Err(initialization_outcome_unknown_status(
                 ctx,
                 &wait,
                 created,
@@ -186,7 +189,7 @@ pub(crate) async fn wait_for_initializers(
             ));
         }
         Err(_) => {
-            return Err(unknown_outcome_status(
+            return Err(initialization_outcome_unknown_status(
                 ctx,
                 &wait,
                 created,
@@ -197,22 +200,22 @@ pub(crate) async fn wait_for_initializers(
     let tree = ctx.decode_entry(&entry)?;
     match outcome {
         ObjectInitializationOutcome::Initialized => {
-            if is_snapshot_key(&ctx.server.prefix, &wait.key) {
+            if is_snapshot_key(&ctx.server.store_key_prefix, &wait.key) {
                 ctx.server.snapshot_cache.wait_for_revision(entry.mod_rev).await;
             }
-            let object = VersionedObject { tree, revision: Some(entry.mod_rev) };
+            let object = VersionedObject { object_tree: tree, revision: Some(entry.mod_rev) };
             Ok(WriteResult { object, code, object_initialization_wait: None })
         }
         ObjectInitializationOutcome::Failed => Err(object_initialization_failure_status(&tree)
-            .unwrap_or_else(|| deleted_while_waiting_status(&tree))),
-        ObjectInitializationOutcome::Deleted => Err(deleted_while_waiting_status(&tree)),
-        ObjectInitializationOutcome::StepFailed(idx) => Err(wait_timeout_status(
+            .unwrap_or_else(|| deleted_during_initialization_status(&tree))),
+        ObjectInitializationOutcome::Deleted => Err(deleted_during_initialization_status(&tree)),
+        ObjectInitializationOutcome::StepFailed(idx) => Err(initialization_wait_timeout_status(
             ctx,
             &tree,
             entry.mod_rev,
             ObjectInitializationTimeoutCause::Step(idx),
         )),
-        ObjectInitializationOutcome::Lost => Err(wait_timeout_status(
+        ObjectInitializationOutcome::Lost => Err(initialization_wait_timeout_status(
             ctx,
             &tree,
             entry.mod_rev,
@@ -222,7 +225,7 @@ pub(crate) async fn wait_for_initializers(
 }
 
 /// The response if the outcome is not known in time, with the newest known state of the object.
-fn unknown_outcome_status(
+fn initialization_outcome_unknown_status(
     ctx: &RequestContext<'_>,
     wait: &ObjectInitializationWait,
     created: VersionedObject,
@@ -230,12 +233,12 @@ fn unknown_outcome_status(
 ) -> Status {
     let newest: Option<Entry> = wait.initialization_progress.borrow().entry.clone();
     let newest = newest.and_then(|entry| Some((ctx.decode_entry(&entry).ok()?, entry.mod_rev)));
-    let created = || (created.tree, created.revision.unwrap_or(Revision::ZERO));
+    let created = || (created.object_tree, created.revision.unwrap_or(Revision::ZERO));
     let (tree, revision) = newest.unwrap_or_else(created);
-    wait_timeout_status(ctx, &tree, revision, cause)
+    initialization_wait_timeout_status(ctx, &tree, revision, cause)
 }
 
-fn wait_timeout_status(
+fn initialization_wait_timeout_status(
     ctx: &RequestContext<'_>,
     tree: &Tree,
     revision: Revision,
@@ -248,7 +251,7 @@ fn wait_timeout_status(
 }
 
 /// The response to a create that would exceed the limit of uninitialized objects.
-fn limit_exceeded_status(exceeded: UninitializedLimitExceeded) -> Status {
+fn uninitialized_limit_exceeded_status(exceeded: UninitializedLimitExceeded) -> Status {
     let why = match exceeded {
         UninitializedLimitExceeded::Total => {
             "too many objects wait for their initializers, please try again later"

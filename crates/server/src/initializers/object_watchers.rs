@@ -16,7 +16,7 @@ const EVENTS_MAX: usize = 64;
 /// The watchers of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectWatchers {
-    queues_by_key: Mutex<HashMap<Key, Vec<Arc<ObjectWatcherQueue>>>>,
+    watcher_queues_by_key: Mutex<HashMap<Key, Vec<Arc<ObjectWatcherQueue>>>>,
     /// The number of watched keys, so that most events need no lock.
     n_watched_keys: AtomicUsize,
 }
@@ -48,7 +48,7 @@ impl ObjectWatchers {
     /// Begins to watch an object, which need not exist.
     pub(crate) fn watch_object(self: &Arc<Self>, key: &Key) -> ObjectWatcher {
         let queue = Arc::new(ObjectWatcherQueue::default());
-        let mut queues = self.lock_queues();
+        let mut queues = self.lock_watcher_queues();
         queues.entry(key.clone()).or_default().push(Arc::clone(&queue));
         self.n_watched_keys.store(queues.len(), Ordering::Release);
         ObjectWatcher { object_watchers: Arc::clone(self), key: key.clone(), watcher_queue: queue }
@@ -56,7 +56,7 @@ impl ObjectWatchers {
 
     /// Whether an object has a watcher.
     pub(crate) fn is_key_watched(&self, key: &Key) -> bool {
-        self.lock_queues().contains_key(key)
+        self.lock_watcher_queues().contains_key(key)
     }
 
     /// Passes events of the store to the watchers of their objects.
@@ -64,7 +64,7 @@ impl ObjectWatchers {
         if self.n_watched_keys.load(Ordering::Acquire) == 0 {
             return;
         }
-        let queues = self.lock_queues();
+        let queues = self.lock_watcher_queues();
         for event in events {
             for queue in queues.get(&event.key).into_iter().flatten() {
                 queue.push(event);
@@ -74,7 +74,7 @@ impl ObjectWatchers {
 
     /// Tells all watchers that events may be missing.
     pub(crate) fn report_missed_events(&self) {
-        for queue in self.lock_queues().values().flatten() {
+        for queue in self.lock_watcher_queues().values().flatten() {
             let mut recent = queue.lock_events();
             recent.store_events.clear();
             recent.has_missed_events = true;
@@ -82,8 +82,8 @@ impl ObjectWatchers {
         }
     }
 
-    fn lock_queues(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<ObjectWatcherQueue>>>> {
-        self.queues_by_key.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_watcher_queues(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<ObjectWatcherQueue>>>> {
+        self.watcher_queues_by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,7 +119,7 @@ impl ObjectWatcher {
 
 impl Drop for ObjectWatcher {
     fn drop(&mut self) {
-        let mut queues = self.object_watchers.lock_queues();
+        let mut queues = self.object_watchers.lock_watcher_queues();
         if let Some(own) = queues.get_mut(&self.key) {
             own.retain(|queue| !Arc::ptr_eq(queue, &self.watcher_queue));
             if own.is_empty() {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(second.take_watcher_events().store_events.len(), 2);
         drop(second);
         assert!(!all.is_key_watched(&a));
-        assert!(all.lock_queues().is_empty());
+        assert!(all.lock_watcher_queues().is_empty());
         all.dispatch_store_events(&[event(&a, 4)]);
     }
 

@@ -39,13 +39,13 @@ pub(crate) enum GetResult {
 /// 3. Return the object, or a Status if it is uninitialized and the client did not ask for that.
 ///
 /// If `accepts_json`, an object whose version was read and checked before is not decoded again.
-pub(crate) async fn get_with_read_repair(
+pub(crate) async fn get_with_initializer_repair(
     ctx: &RequestContext<'_>,
     accepts_json: bool,
 ) -> Result<GetResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
     let (key, entry) = get_stored_entry(ctx).await?;
-    if accepts_json && let Some(json) = splice_json_of_checked_version(ctx, &key, &entry)? {
+    if accepts_json && let Some(json) = splice_json_of_checked_revision(ctx, &key, &entry)? {
         return Ok(GetResult::Json(json));
     }
     let entry = match super::is_stored_uninitialized(&entry.value) {
@@ -57,19 +57,19 @@ pub(crate) async fn get_with_read_repair(
 
 /// The JSON of a stored object that all clients see, if an earlier read decoded this version and found that it is
 /// the object of its key. The first read of a version checks it.
-fn splice_json_of_checked_version(
+fn splice_json_of_checked_revision(
     ctx: &RequestContext<'_>,
     key: &Key,
     entry: &Entry,
 ) -> Result<Option<Vec<u8>>, Status> {
     // Objects of custom resources may be stored in another version.
-    if ctx.resource.is_custom() || super::is_stored_uninitialized(&entry.value) {
+    if ctx.resource.is_custom_resource() || super::is_stored_uninitialized(&entry.value) {
         return Ok(None);
     }
-    let versions = &ctx.server.decodable_versions;
-    if !versions.is_version_checked(key, entry.mod_rev) {
+    let versions = &ctx.server.decodable_object_cache;
+    if !versions.is_object_revision_checked(key, entry.mod_rev) {
         ctx.decode_authorized_entry(entry)?;
-        versions.remember_checked_version(key, entry.mod_rev);
+        versions.remember_checked_object_revision(key, entry.mod_rev);
     }
     let mut json = Vec::with_capacity(entry.value.len() + RESOURCE_VERSION_BYTES);
     let type_meta = codec::IncludeTypeMeta::Keep;
@@ -86,11 +86,14 @@ fn build_get_result(
 ) -> Result<GetResult, Status> {
     let tree = ctx.decode_authorized_entry(entry)?;
     let is_shown = includes_uninitialized
-        || ctx.server.get_mode == UninitializedGetMode::Object
-        || !ctx.server.initializer_options.is_enabled
+        || ctx.server.uninitialized_get_mode == UninitializedGetMode::Object
+        || !ctx.server.initializer_options.are_initializers_enabled
         || !has_pending_initializers(&tree);
     if is_shown {
-        return Ok(GetResult::Object(VersionedObject { tree, revision: Some(entry.mod_rev) }));
+        return Ok(GetResult::Object(VersionedObject {
+            object_tree: tree,
+            revision: Some(entry.mod_rev),
+        }));
     }
     let resource = ctx.resource.group_resource();
     let revision = entry.mod_rev.as_u64();
@@ -121,7 +124,7 @@ async fn repair_if_initializer_late(
     if repair_on_read(options, &tree, now, Some(&cluster.configured_hooks.hook_index)).is_none() {
         return Ok(entry);
     }
-    let confirmed = match ctx.server.confirm_config_current(ctx.deadline).await {
+    let confirmed = match ctx.server.confirm_admission_config_current(ctx.deadline).await {
         Ok(confirmed) => Some(confirmed),
         // A reader must not be able to choose an old configuration with a short deadline.
         Err(FreshnessError::DeadlineExceeded) => return Ok(entry),
@@ -137,14 +140,14 @@ async fn repair_if_initializer_late(
     {
         Ok(entry) => {
             ctx.server.admission_metrics.count_read_repair(&repair.initializer_name);
-            if is_snapshot_key(&ctx.server.prefix, &key) {
+            if is_snapshot_key(&ctx.server.store_key_prefix, &key) {
                 ctx.server.snapshot_cache.wait_for_revision(entry.mod_rev).await;
             }
             Ok(entry)
         }
         // Another writer was faster.
         Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
-        Err(WriteError::Conflict { current: None }) => Err(ctx.not_found(ctx.name)),
+        Err(WriteError::Conflict { current: None }) => Err(ctx.not_found_status(ctx.name)),
         Err(error) => {
             ctx.server.log.warn("an object cannot be repaired", &[("key", &key), ("why", &error)]);
             Ok(entry)

@@ -33,7 +33,7 @@ pub(crate) struct UninitializedObjectCounts {
     key_prefix: String,
     index: Mutex<UninitializedObjectIndex>,
     /// Notified when a record can be deleted.
-    record_became_deletable: Notify,
+    uninitialized_record_became_deletable: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -41,23 +41,23 @@ struct UninitializedObjectIndex {
     objects_by_uid: HashMap<String, CountedUninitializedObject>,
     /// Usually one uid per key; two while an object and its successor of the same name are both known.
     uids_by_key: HashMap<Key, Vec<String>>,
-    usage_by_user: HashMap<Arc<str>, UninitializedObjectUsage>,
-    total_usage: UninitializedObjectUsage,
+    uninitialized_usage_by_user: HashMap<Arc<str>, UninitializedObjectUsage>,
+    total_uninitialized_usage: UninitializedObjectUsage,
 }
 
 /// The number of uninitialized objects, and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct UninitializedObjectUsage {
     pub(super) n_objects: usize,
-    pub(super) object_bytes: usize,
+    pub(super) n_object_bytes: usize,
 }
 
 #[derive(Debug)]
 struct CountedUninitializedObject {
     key: Key,
     user: Arc<str>,
-    object_bytes: usize,
-    object_state: UninitializedObjectState,
+    n_object_bytes: usize,
+    uninitialized_object_state: UninitializedObjectState,
     /// When the object entered this state.
     object_state_since: Instant,
     /// False for objects that a server without records stored.
@@ -82,10 +82,10 @@ pub(super) enum UninitializedObjectState {
 
 /// A waiting object that the sweep has to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AbandonedObjectCandidate {
+pub(super) struct AbandonedInitializationCandidate {
     pub(super) uid: String,
     pub(super) key: Key,
-    pub(super) object_state: UninitializedObjectState,
+    pub(super) uninitialized_object_state: UninitializedObjectState,
     /// How long the object has been in this state.
     pub(super) object_state_age: Duration,
 }
@@ -112,17 +112,21 @@ pub(super) enum UninitializedLimitExceeded {
 /// [stored](Self::mark_object_stored).
 #[derive(Debug)]
 pub(super) struct UninitializedObjectSlot {
-    object_counts: Arc<UninitializedObjectCounts>,
+    uninitialized_object_counts: Arc<UninitializedObjectCounts>,
     uid: String,
     /// The record to be written with the object.
-    pub(super) stored_record: (Key, Bytes),
+    pub(super) uninitialized_record: (Key, Bytes),
 }
 
 impl UninitializedObjectCounts {
     /// Creates an empty table below a prefix without a slash at its end.
     pub(crate) fn new(prefix: &str) -> Self {
         let prefix = format!("{prefix}/{WAITING_PATH}/");
-        Self { key_prefix: prefix, index: Mutex::default(), record_became_deletable: Notify::new() }
+        Self {
+            key_prefix: prefix,
+            index: Mutex::default(),
+            uninitialized_record_became_deletable: Notify::new(),
+        }
     }
 
     /// Reserves a slot for one more object. This server generated the uid.
@@ -140,10 +144,14 @@ impl UninitializedObjectCounts {
         let mut index = self.index();
         let user = creator.name;
         if !creator.is_exempt_from_limits {
-            if !fits_uninitialized_limit(index.total_usage, bytes, options.waiting_object_limits) {
+            if !fits_uninitialized_limit(
+                index.total_uninitialized_usage,
+                bytes,
+                options.waiting_object_limits,
+            ) {
                 return Err(UninitializedLimitExceeded::Total);
             }
-            let used = index.usage_by_user.get(user).copied().unwrap_or_default();
+            let used = index.uninitialized_usage_by_user.get(user).copied().unwrap_or_default();
             if !fits_uninitialized_limit(used, bytes, options.waiting_object_limits_per_user) {
                 return Err(UninitializedLimitExceeded::User);
             }
@@ -152,9 +160,9 @@ impl UninitializedObjectCounts {
         let record = json!({"key": key.as_str(), "user": user, "bytes": bytes});
         let record = (record_key, Bytes::from(record.to_string()));
         Ok(UninitializedObjectSlot {
-            object_counts: Arc::clone(self),
+            uninitialized_object_counts: Arc::clone(self),
             uid: uid.to_owned(),
-            stored_record: record,
+            uninitialized_record: record,
         })
     }
 
@@ -166,7 +174,8 @@ impl UninitializedObjectCounts {
             .collect();
         let mut index = self.index();
         let rows = index.objects_by_uid.iter().filter(|(_, row)| {
-            row.has_record_in_store && row.object_state != UninitializedObjectState::Creating
+            row.has_record_in_store
+                && row.uninitialized_object_state != UninitializedObjectState::Creating
         });
         let gone: Vec<String> = rows
             .map(|(uid, _)| uid.clone())
@@ -178,7 +187,7 @@ impl UninitializedObjectCounts {
         }
         for row in index.objects_by_uid.values_mut() {
             if matches!(
-                row.object_state,
+                row.uninitialized_object_state,
                 UninitializedObjectState::Waiting | UninitializedObjectState::Failed
             ) {
                 row.set_object_state(UninitializedObjectState::Unread);
@@ -202,19 +211,19 @@ impl UninitializedObjectCounts {
             }
         }
         if has_stopped {
-            self.record_became_deletable.notify_one();
+            self.uninitialized_record_became_deletable.notify_one();
         }
     }
 
     /// Records the stored value of an object that was read.
     pub(super) fn record_read_object(&self, key: &Key, value: Option<&Bytes>) {
         if self.index().update_counts_from_value(key, value) {
-            self.record_became_deletable.notify_one();
+            self.uninitialized_record_became_deletable.notify_one();
         }
     }
 
     /// Counts an object without a record, which an older version of the server stored.
-    pub(super) fn count_unrecorded_object(&self, key: &Key, value: &Bytes) {
+    pub(super) fn count_unrecorded_uninitialized_object(&self, key: &Key, value: &Bytes) {
         let Ok(tree) = codec::decode_stored_object(value) else { return };
         let mut index = self.index();
         let uid = api_object::uid(&tree);
@@ -225,23 +234,24 @@ impl UninitializedObjectCounts {
 
     /// The objects to check: those that no longer count, and with `with_objects` also those in the states
     /// [`UninitializedObjectState::Unread`] and [`UninitializedObjectState::Failed`].
-    pub(super) fn abandoned_object_candidates(
+    pub(super) fn abandoned_initialization_candidates(
         &self,
         with_objects: bool,
-    ) -> Vec<AbandonedObjectCandidate> {
+    ) -> Vec<AbandonedInitializationCandidate> {
         let index = self.index();
-        let rows = index.objects_by_uid.iter().filter(|(_, row)| match row.object_state {
-            UninitializedObjectState::NotCounted => true,
-            UninitializedObjectState::Unread | UninitializedObjectState::Failed => with_objects,
-            UninitializedObjectState::Creating | UninitializedObjectState::Waiting => false,
-        });
+        let rows =
+            index.objects_by_uid.iter().filter(|(_, row)| match row.uninitialized_object_state {
+                UninitializedObjectState::NotCounted => true,
+                UninitializedObjectState::Unread | UninitializedObjectState::Failed => with_objects,
+                UninitializedObjectState::Creating | UninitializedObjectState::Waiting => false,
+            });
         let due = rows.map(|(uid, row)| {
             let (key, state, object_state_age) =
-                (row.key.clone(), row.object_state, row.object_state_since.elapsed());
-            AbandonedObjectCandidate {
+                (row.key.clone(), row.uninitialized_object_state, row.object_state_since.elapsed());
+            AbandonedInitializationCandidate {
                 uid: uid.clone(),
                 key,
-                object_state: state,
+                uninitialized_object_state: state,
                 object_state_age,
             }
         });
@@ -249,9 +259,9 @@ impl UninitializedObjectCounts {
     }
 
     /// Stops counting an object, whatever its state.
-    pub(super) fn stop_counting_object(&self, uid: &str) {
-        self.index().stop_counting_object(uid);
-        self.record_became_deletable.notify_one();
+    pub(super) fn stop_counting_uninitialized_object(&self, uid: &str) {
+        self.index().stop_counting_uninitialized_object(uid);
+        self.uninitialized_record_became_deletable.notify_one();
     }
 
     /// Removes an object whose record was deleted.
@@ -260,8 +270,8 @@ impl UninitializedObjectCounts {
     }
 
     /// Waits until a record can be deleted.
-    pub(super) async fn wait_for_deletable_record(&self) {
-        self.record_became_deletable.notified().await;
+    pub(super) async fn wait_for_deletable_uninitialized_record(&self) {
+        self.uninitialized_record_became_deletable.notified().await;
     }
 
     /// The key of the record of an object.
@@ -277,9 +287,10 @@ impl UninitializedObjectCounts {
 impl UninitializedObjectSlot {
     /// Keeps the slot: the object is stored, or may be.
     pub(super) fn mark_object_stored(&self) {
-        let mut index = self.object_counts.index();
+        let mut index = self.uninitialized_object_counts.index();
         let row = index.objects_by_uid.get_mut(&self.uid);
-        if let Some(row) = row.filter(|row| row.object_state == UninitializedObjectState::Creating)
+        if let Some(row) =
+            row.filter(|row| row.uninitialized_object_state == UninitializedObjectState::Creating)
         {
             row.set_object_state(UninitializedObjectState::Unread);
         }
@@ -288,19 +299,21 @@ impl UninitializedObjectSlot {
 
 impl Drop for UninitializedObjectSlot {
     fn drop(&mut self) {
-        let mut index = self.object_counts.index();
+        let mut index = self.uninitialized_object_counts.index();
         let row = index.objects_by_uid.get(&self.uid);
-        if row.is_some_and(|row| row.object_state == UninitializedObjectState::Creating) {
-            index.stop_counting_object(&self.uid);
-            self.object_counts.record_became_deletable.notify_one();
+        if row
+            .is_some_and(|row| row.uninitialized_object_state == UninitializedObjectState::Creating)
+        {
+            index.stop_counting_uninitialized_object(&self.uid);
+            self.uninitialized_object_counts.uninitialized_record_became_deletable.notify_one();
         }
     }
 }
 
 impl CountedUninitializedObject {
     fn set_object_state(&mut self, state: UninitializedObjectState) {
-        if self.object_state != state {
-            (self.object_state, self.object_state_since) = (state, Instant::now());
+        if self.uninitialized_object_state != state {
+            (self.uninitialized_object_state, self.object_state_since) = (state, Instant::now());
         }
     }
 }
@@ -321,14 +334,17 @@ impl UninitializedObjectIndex {
         let row = CountedUninitializedObject {
             key,
             user: Arc::clone(&user),
-            object_bytes: bytes,
-            object_state: state,
+            n_object_bytes: bytes,
+            uninitialized_object_state: state,
             object_state_since,
             has_record_in_store,
         };
         self.objects_by_uid.insert(uid.to_owned(), row);
-        self.usage_by_user.entry(user).or_default().add_object_usage(bytes);
-        self.total_usage.add_object_usage(bytes);
+        self.uninitialized_usage_by_user
+            .entry(user)
+            .or_default()
+            .add_uninitialized_object_usage(bytes);
+        self.total_uninitialized_usage.add_uninitialized_object_usage(bytes);
     }
 
     /// Adds a record. A record that cannot be decoded is not counted.
@@ -370,50 +386,58 @@ impl UninitializedObjectIndex {
             let own = tree.as_ref().filter(|tree| api_object::uid(tree) == uid);
             let Some(row) = self.objects_by_uid.get_mut(&uid) else { continue };
             let was_seen = matches!(
-                row.object_state,
+                row.uninitialized_object_state,
                 UninitializedObjectState::Waiting | UninitializedObjectState::Failed
             );
             match own {
                 Some(tree)
-                    if is_waiting && row.object_state != UninitializedObjectState::NotCounted =>
+                    if is_waiting
+                        && row.uninitialized_object_state
+                            != UninitializedObjectState::NotCounted =>
                 {
                     row.set_object_state(uninitialized_state_of(tree));
-                    self.set_object_bytes(&uid, value.map_or(0, Bytes::len));
+                    self.set_counted_object_bytes(&uid, value.map_or(0, Bytes::len));
                 }
-                Some(_) if !is_waiting => has_stopped |= self.stop_counting_object(&uid),
-                None if was_seen => has_stopped |= self.stop_counting_object(&uid),
+                Some(_) if !is_waiting => {
+                    has_stopped |= self.stop_counting_uninitialized_object(&uid)
+                }
+                None if was_seen => has_stopped |= self.stop_counting_uninitialized_object(&uid),
                 Some(_) | None => {}
             }
         }
         has_stopped
     }
 
-    fn set_object_bytes(&mut self, uid: &str, bytes: usize) {
+    fn set_counted_object_bytes(&mut self, uid: &str, bytes: usize) {
         let Some(row) = self.objects_by_uid.get_mut(uid) else { return };
-        let before = std::mem::replace(&mut row.object_bytes, bytes);
-        for usage in
-            self.usage_by_user.get_mut(&row.user).into_iter().chain([&mut self.total_usage])
+        let before = std::mem::replace(&mut row.n_object_bytes, bytes);
+        for usage in self
+            .uninitialized_usage_by_user
+            .get_mut(&row.user)
+            .into_iter()
+            .chain([&mut self.total_uninitialized_usage])
         {
-            usage.object_bytes = usage.object_bytes.saturating_sub(before).saturating_add(bytes);
+            usage.n_object_bytes =
+                usage.n_object_bytes.saturating_sub(before).saturating_add(bytes);
         }
     }
 
     /// Stops counting an object, and reports whether it counted.
-    fn stop_counting_object(&mut self, uid: &str) -> bool {
+    fn stop_counting_uninitialized_object(&mut self, uid: &str) -> bool {
         let Some(row) = self.objects_by_uid.get_mut(uid) else { return false };
-        if row.object_state == UninitializedObjectState::NotCounted {
+        if row.uninitialized_object_state == UninitializedObjectState::NotCounted {
             return false;
         }
         row.set_object_state(UninitializedObjectState::NotCounted);
-        let (user, bytes) = (Arc::clone(&row.user), row.object_bytes);
-        self.subtract_user_usage(&user, bytes);
+        let (user, bytes) = (Arc::clone(&row.user), row.n_object_bytes);
+        self.subtract_uninitialized_usage_of_user(&user, bytes);
         true
     }
 
     fn remove(&mut self, uid: &str) {
         let Some(row) = self.objects_by_uid.remove(uid) else { return };
-        if row.object_state != UninitializedObjectState::NotCounted {
-            self.subtract_user_usage(&row.user, row.object_bytes);
+        if row.uninitialized_object_state != UninitializedObjectState::NotCounted {
+            self.subtract_uninitialized_usage_of_user(&row.user, row.n_object_bytes);
         }
         if let Some(uids) = self.uids_by_key.get_mut(&row.key) {
             uids.retain(|own| own != uid);
@@ -423,26 +447,26 @@ impl UninitializedObjectIndex {
         }
     }
 
-    fn subtract_user_usage(&mut self, user: &Arc<str>, bytes: usize) {
-        self.total_usage.subtract_object_usage(bytes);
-        if let Some(usage) = self.usage_by_user.get_mut(user) {
-            usage.subtract_object_usage(bytes);
+    fn subtract_uninitialized_usage_of_user(&mut self, user: &Arc<str>, bytes: usize) {
+        self.total_uninitialized_usage.subtract_uninitialized_object_usage(bytes);
+        if let Some(usage) = self.uninitialized_usage_by_user.get_mut(user) {
+            usage.subtract_uninitialized_object_usage(bytes);
             if usage.n_objects == 0 {
-                self.usage_by_user.remove(user);
+                self.uninitialized_usage_by_user.remove(user);
             }
         }
     }
 }
 
 impl UninitializedObjectUsage {
-    fn add_object_usage(&mut self, bytes: usize) {
+    fn add_uninitialized_object_usage(&mut self, bytes: usize) {
         self.n_objects = self.n_objects.saturating_add(1);
-        self.object_bytes = self.object_bytes.saturating_add(bytes);
+        self.n_object_bytes = self.n_object_bytes.saturating_add(bytes);
     }
 
-    fn subtract_object_usage(&mut self, bytes: usize) {
+    fn subtract_uninitialized_object_usage(&mut self, bytes: usize) {
         self.n_objects = self.n_objects.saturating_sub(1);
-        self.object_bytes = self.object_bytes.saturating_sub(bytes);
+        self.n_object_bytes = self.n_object_bytes.saturating_sub(bytes);
     }
 }
 
@@ -451,7 +475,8 @@ fn fits_uninitialized_limit(
     bytes: usize,
     max: WaitingObjectLimits,
 ) -> bool {
-    used.n_objects < max.objects_max && used.object_bytes.saturating_add(bytes) <= max.bytes_max
+    used.n_objects < max.waiting_objects_max
+        && used.n_object_bytes.saturating_add(bytes) <= max.waiting_object_bytes_max
 }
 
 fn uninitialized_state_of(tree: &Tree) -> UninitializedObjectState {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use api_object::Tree;
-use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, WriteError};
+use store::{Delete, Entry, ExpectedKeyState, Key, Put, ReadError, Revision, WriteError};
 
 use crate::cluster_ips::ClusterIpChange;
 use crate::server_state::ServerState;
@@ -19,9 +19,14 @@ impl ServerState {
         ttl: Option<Duration>,
     ) -> Result<Entry, WriteError> {
         let value = bytes::Bytes::from(codec::encode_stored_object(next));
-        let expect = Expect::At(stored.mod_rev);
-        let put =
-            Put { key: key.clone(), value: value.clone(), expect, ttl, key_group_revision: None };
+        let expect = ExpectedKeyState::At(stored.mod_rev);
+        let put = Put {
+            key: key.clone(),
+            value: value.clone(),
+            expected_state: expect,
+            ttl,
+            key_group_revision_action: None,
+        };
         let mod_rev = self.store.put(put).await?;
         Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
     }
@@ -39,10 +44,13 @@ impl ServerState {
                 WriteError::Timeout
             }
         })?;
-        let delete =
-            Delete { key: key.clone(), expect: Expect::At(stored), key_group_revision: None };
-        let transaction =
-            ClusterIpChange::releasing_reservation(held).add_to_transaction(delete.into());
+        let delete = Delete {
+            key: key.clone(),
+            expected_state: ExpectedKeyState::At(stored),
+            key_group_revision_action: None,
+        };
+        let transaction = ClusterIpChange::releasing_ip_reservation(held)
+            .add_ip_reservations_to_transaction(delete.into());
         self.store.write(transaction).await.map(drop)
     }
 }

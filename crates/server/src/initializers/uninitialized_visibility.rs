@@ -50,7 +50,7 @@ impl Query {
     /// # Errors
     /// 400 if the parameter is no boolean.
     pub(crate) fn includes_uninitialized(&self) -> Result<bool, Status> {
-        match self.text_or_empty("includeUninitialized") {
+        match self.parameter_or_empty("includeUninitialized") {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
             "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
             other => Err(Status::bad_request(format!(
@@ -67,7 +67,7 @@ pub(crate) fn uninitialized_visibility_filter(
 ) -> Result<ObjectFilter, Status> {
     let filter = ObjectFilter::parse(ctx.resource, ctx.query, ctx.name)?;
     let includes = ctx.query.includes_uninitialized()?;
-    Ok(match includes || !ctx.server.initializer_options.is_enabled {
+    Ok(match includes || !ctx.server.initializer_options.are_initializers_enabled {
         true => filter,
         false => filter.with_uninitialized_hidden(),
     })
@@ -96,7 +96,7 @@ impl ServerState {
     /// The key that marks a resource which has uninitialized objects.
     pub(crate) fn uninitialized_resource_key(&self, resource: &Resource) -> Option<Key> {
         let path = resource.storage_path.as_ref()?;
-        Key::new(&format!("{}/{UNINITIALIZED_PATH}/{path}", self.prefix)).ok()
+        Key::new(&format!("{}/{UNINITIALIZED_PATH}/{path}", self.store_key_prefix)).ok()
     }
 }
 

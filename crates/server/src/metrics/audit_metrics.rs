@@ -71,7 +71,7 @@ impl AuditMetrics {
         let mut n_buffered = 0;
         for status in auditor.backend_statuses() {
             let mut n_failed = 0;
-            for (cause, count) in status.n_lost_by_cause {
+            for (cause, count) in status.n_lost_events_by_cause {
                 raise_counter_to(
                     &self.lost_audit_events.with_label_values(&[status.name, cause.name()]),
                     count,

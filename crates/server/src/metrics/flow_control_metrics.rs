@@ -192,7 +192,7 @@ impl FlowControlMetricSamples {
         let mut histogram = Histogram::default();
         histogram.set_bucket(buckets.collect());
         histogram.set_sample_count(durations.n_observations);
-        histogram.set_sample_sum(durations.sum_seconds);
+        histogram.set_sample_sum(durations.duration_sum_seconds);
         self.push(family, values, |sample| sample.set_histogram(histogram));
     }
 

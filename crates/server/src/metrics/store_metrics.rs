@@ -89,7 +89,7 @@ impl StoreMetrics {
             self.raised_store_alarms.with_label_values(&[alarm.name()]).set(i64::from(is_on));
         }
         self.is_store_degraded.set(i64::from(status.maintenance_failure_text.is_some()));
-        let Some(usage) = &status.usage else { return };
+        let Some(usage) = &status.space_usage else { return };
         self.store_size_bytes.set(gauge_value(usage.disk_bytes));
         self.live_object_bytes.set(gauge_value(usage.live_bytes));
         self.store_quota_bytes.set(gauge_value(usage.quota_bytes));

@@ -10,7 +10,7 @@ use http::request::Parts;
 use https_server::Connection;
 use jiff::Timestamp;
 
-use super::response_slot::SingleResponseSender;
+use super::single_response_sender::SingleResponseSender;
 use crate::authorize::{Authorized, ChainAuthorizer, authorize};
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::error_status::IntoStatus;
@@ -35,7 +35,7 @@ pub(super) async fn authenticate_and_authorize(
         |known| server.authenticator.uses_current_authorities(known),
         |presented| server.authenticator.identify_certificates(presented, now),
     );
-    let request = authn::Request { headers: &parts.headers, path: &info.path };
+    let request = authn::AuthenticationRequest { headers: &parts.headers, path: &info.path };
     let authenticated =
         server.authenticator.authenticate(request, &certificates, &**server, now).await;
     let authenticated = match authenticated {
@@ -52,7 +52,7 @@ pub(super) async fn authenticate_and_authorize(
     if is_anonymous {
         connection.close();
     }
-    warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
+    warnings.extend(authenticated.response_warnings.iter().map(|&own| own.to_owned()));
     let user = authenticated.user;
     record.record_user(server, &user, &info, parts, now).await?;
     if !is_anonymous {
@@ -70,18 +70,18 @@ pub(super) async fn authenticate_and_authorize(
     let classification = classify_flow(server, &info, &user)?;
     slot.set_flow_classification(classification.clone());
     let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
-    record.record_decision(server, &decision);
+    record.record_authorization_decision(server, &decision);
     match authorized {
         Ok(authorized) => Ok((authorized, classification)),
         Err(info) => {
-            let attributes = info.attributes(Some(&user));
+            let attributes = info.to_attributes_for_user(Some(&user));
             let checked =
                 access_reviews::check_allowed(&attributes, target, &decision.authorizer_decision);
             Err(match checked {
                 Err(AccessError::EvaluationFailed(text)) => RequestError::Text(500, text),
                 Err(AccessError::Forbidden(request)) => request.into_status().into(),
                 Err(AccessError::Unavailable(why)) => why.into_status().into(),
-                Ok(()) => Status::internal("the decision is unclear").into(),
+                Ok(()) => Status::internal_error("the decision is unclear").into(),
             })
         }
     }
@@ -96,7 +96,7 @@ async fn impersonate(
     info: &RequestInfo,
     user: Arc<User>,
 ) -> Result<Arc<User>, Status> {
-    let attributes = info.attributes(Some(&user));
+    let attributes = info.to_attributes_for_user(Some(&user));
     let chain = ChainAuthorizer(Arc::clone(&cluster.authorizer_chain));
     let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain).await;
     let Some(impersonated) = impersonated.map_err(IntoStatus::into_status)? else {
@@ -145,6 +145,6 @@ fn classify_flow(
     };
     // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
     server.flow_controller.classify_request(&request).ok_or_else(|| {
-        RequestError::Retry(Status::unavailable("no flow schema matches the request"))
+        RequestError::Retry(Status::service_unavailable("no flow schema matches the request"))
     })
 }

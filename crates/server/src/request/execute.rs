@@ -9,20 +9,20 @@ use codec::EndpointKind;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 
 use super::AuthorizedRequest;
-use crate::admission::{is_admission_configuration, parse_ack_timeout};
+use crate::access_and_token_reviews;
+use crate::admission::{is_admission_configuration, parse_config_ack_timeout};
 use crate::error_status::IntoStatus;
 use crate::initializers::{
-    GetResult, get_with_read_repair, uninitialized_visibility_filter, wait_for_initializers,
+    GetResult, get_with_initializer_repair, uninitialized_visibility_filter, wait_for_initializers,
 };
-use crate::pod_actions;
+use crate::pod_subresource_actions;
 use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
     DeleteResult, ObjectFilter, PatchRequest, RequestContext, SCALE, VersionedObject,
-    WarningsAndHookReports, WriteResult, connect, create, delete, delete_collection,
+    WarningsAndHookReports, WriteResult, answer_connect_request, create, delete, delete_collection,
     deletion_success_status, list, patch, read_scale, update, watch,
 };
-use crate::review;
 use crate::route::Route;
 use crate::undecodable_objects;
 use crate::watch_body;
@@ -42,16 +42,20 @@ impl AuthorizedRequest<'_> {
     ) -> Result<Reply, Status> {
         let resource = &route.resource;
         if let Some(options_kind) = route.connect_options_kind() {
-            return Err(Box::pin(connect(ctx, options_kind, report)).await);
+            return Err(Box::pin(answer_connect_request(ctx, options_kind, report)).await);
         }
         match route.verb {
             Verb::Get => {
                 let accepts_whole_objects = self.accepts_whole_objects();
                 let is_scale = route.subresource == Some(SCALE);
-                let read = get_with_read_repair(ctx, accepts_whole_objects && !is_scale).await?;
+                let read =
+                    get_with_initializer_repair(ctx, accepts_whole_objects && !is_scale).await?;
                 if !accepts_whole_objects {
-                    codec::negotiate_response_format(&self.format_request(), EndpointKind::Object)
-                        .map_err(IntoStatus::into_status)?;
+                    codec::negotiate_response_format(
+                        &self.requested_response_format(),
+                        EndpointKind::Object,
+                    )
+                    .map_err(IntoStatus::into_status)?;
                 }
                 Ok(match read {
                     GetResult::Object(shown) if is_scale => {
@@ -63,18 +67,21 @@ impl AuthorizedRequest<'_> {
                 })
             }
             Verb::List => {
-                ObjectFilter::check_syntax_first(self.query, self.query.list_options())?;
+                ObjectFilter::check_selector_syntax_first(
+                    self.query,
+                    self.query.parse_list_options(),
+                )?;
                 let filter = uninitialized_visibility_filter(ctx)?;
                 let page = Box::pin(list(ctx, &filter)).await?;
                 report.warnings.extend(undecodable_objects::undecodable_objects_warning(
                     resource,
-                    &page.placeholders,
+                    &page.undecodable_object_names,
                 ));
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {
                 let options = self.query.parse_watch_options();
-                let options = ObjectFilter::check_syntax_first(self.query, options)?;
+                let options = ObjectFilter::check_selector_syntax_first(self.query, options)?;
                 let filter = uninitialized_visibility_filter(ctx)?;
                 let ends_at =
                     watch_body::watch_end_time(self.server, options.watch_timeout_seconds);
@@ -103,13 +110,15 @@ impl AuthorizedRequest<'_> {
             // Match conditions may take long to compile.
             ctx.wait_for_processor_turn().await;
         }
-        let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
+        let ack_timeout = if can_wait { parse_config_ack_timeout(self.query)? } else { None };
         let reply = self.execute_write_verb(ctx, route, body, record, report).await?;
         if let Some(timeout) = ack_timeout {
             ctx.release_seat();
-            let revision = self.server.read_config_revision().await?;
-            let warning =
-                self.server.wait_until_servers_observe(revision, timeout, self.deadline).await;
+            let revision = self.server.read_admission_config_revision().await?;
+            let warning = self
+                .server
+                .wait_until_servers_observe_config(revision, timeout, self.deadline)
+                .await;
             report.warnings.extend(warning);
         }
         Ok(reply)
@@ -129,15 +138,28 @@ impl AuthorizedRequest<'_> {
             // INVARIANT: `execute` has executed the verbs that read.
             Verb::Get | Verb::List | Verb::Watch => Err(Status::method_not_allowed()),
             Verb::Create => match route.subresource {
-                Some("token") => review::issue_token(ctx, self, &body, record, report).await,
-                Some("binding") => pod_actions::bind_pod(ctx, self, &body, record, report).await,
-                Some("eviction") => pod_actions::evict_pod(ctx, self, &body, record, report).await,
+                Some("token") => {
+                    access_and_token_reviews::issue_token(ctx, self, &body, record, report).await
+                }
+                Some("binding") => {
+                    pod_subresource_actions::bind_pod(ctx, self, &body, record, report).await
+                }
+                Some("eviction") => {
+                    pod_subresource_actions::evict_pod(ctx, self, &body, record, report).await
+                }
                 Some(_) => Err(Status::method_not_allowed()),
                 None if !resource.is_stored() && resource.kind == "Binding" => {
-                    pod_actions::bind_pod(ctx, self, &body, record, report).await
+                    pod_subresource_actions::bind_pod(ctx, self, &body, record, report).await
                 }
                 None if !resource.is_stored() => {
-                    review::review_token(self.server, route, self, &body, record).await
+                    access_and_token_reviews::answer_token_review(
+                        self.server,
+                        route,
+                        self,
+                        &body,
+                        record,
+                    )
+                    .await
                 }
                 None => {
                     let (tree, options) =
@@ -158,11 +180,11 @@ impl AuthorizedRequest<'_> {
             }
             Verb::Patch => {
                 let patch_type = codec::patch_type_of_content_type(
-                    self.header(&CONTENT_TYPE),
-                    resource.is_custom(),
+                    self.request_header(&CONTENT_TYPE),
+                    resource.is_custom_resource(),
                 )
                 .map_err(IntoStatus::into_status)?;
-                let options = self.query.write_options("PatchOptions")?;
+                let options = self.query.parse_write_options("PatchOptions")?;
                 record.record_request_patch(&body);
                 let field_validation = options.field_validation;
                 let request = PatchRequest { patch_type, body, field_validation };
@@ -171,7 +193,8 @@ impl AuthorizedRequest<'_> {
             }
             Verb::Delete => {
                 let options = self.decode_delete_options(&body, record)?;
-                let warning = api_resources::deletion_warning(resource, &options);
+                let warning =
+                    api_resources::unspecified_job_pods_deletion_warning(resource, &options);
                 report.warnings.extend(warning.map(str::to_owned));
                 match delete(ctx, &options, report).await? {
                     DeleteResult::Terminating(shown) => {
@@ -183,16 +206,20 @@ impl AuthorizedRequest<'_> {
                     }
                     DeleteResult::Removed(shown) => Ok(Reply::Tree {
                         code: 200,
-                        tree: deletion_success_status(resource, &shown.tree),
+                        tree: deletion_success_status(resource, &shown.object_tree),
                     }),
                 }
             }
             Verb::DeleteCollection => {
-                ObjectFilter::check_syntax_first(self.query, self.query.list_options())?;
+                ObjectFilter::check_selector_syntax_first(
+                    self.query,
+                    self.query.parse_list_options(),
+                )?;
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
                 options.check_delete_collection_options()?;
-                let warning = api_resources::deletion_warning(resource, &options);
+                let warning =
+                    api_resources::unspecified_job_pods_deletion_warning(resource, &options);
                 report.warnings.extend(warning.map(str::to_owned));
                 let page = delete_collection(ctx, &filter, &options, report).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), page })
@@ -207,7 +234,7 @@ impl AuthorizedRequest<'_> {
     fn accepts_whole_objects(&self) -> bool {
         let has_as =
             |accepted: &HeaderValue| accepted.as_bytes().windows(2).any(|two| two == b"as");
-        !self.parts.headers.get_all(ACCEPT).iter().any(has_as)
+        !self.request_parts.headers.get_all(ACCEPT).iter().any(has_as)
     }
 }
 
@@ -217,7 +244,7 @@ fn object_reply(route: &Route<'_>, code: u16, shown: VersionedObject) -> Reply {
         Some(SCALE) => api_resources::scale_resource(),
         _ => Arc::clone(&route.resource),
     };
-    Reply::Object { code, resource, tree: shown.into_tree() }
+    Reply::Object { code, resource, tree: shown.into_tree_with_resource_version() }
 }
 
 /// Waits for the initializers of a written object. The request gives its seat back before, so that it does not keep the

@@ -23,7 +23,7 @@ impl AuthorizedRequest<'_> {
         &self,
         path: &str,
     ) -> Result<Response<Body>, RequestError> {
-        let method = self.authorized.request_info().verb.as_ref();
+        let method = self.authorization_proof.request_info().verb.as_ref();
         let is_read = matches!(method, "get" | "head");
         // Proxies that match paths by their beginning would not recognize such a path.
         if path.starts_with("//") {
@@ -44,7 +44,7 @@ impl AuthorizedRequest<'_> {
                 _ => {
                     let cluster = self.server.snapshot_cache.snapshot();
                     undecodable_objects::add_undecodable_objects_to_status(
-                        (self.server.authorization_status)(),
+                        (self.server.authorization_status_json)(),
                         &cluster,
                     )
                 }
@@ -59,14 +59,14 @@ impl AuthorizedRequest<'_> {
                 _ => Err(Status::method_not_allowed().into()),
             };
         }
-        let registry = &self.authorized.authorized_snapshot().resource_registry;
+        let registry = &self.authorization_proof.authorization_snapshot().resource_registry;
         let is_offered = method == "get" || discovery::answers_every_http_method(registry, path);
-        let mut format_request = self.format_request();
+        let mut format_request = self.requested_response_format();
         if !is_offered {
             // The method is refused whatever the client accepts.
             format_request.accept_header = "";
         }
-        let etag = self.header(&http::header::IF_NONE_MATCH);
+        let etag = self.request_header(&http::header::IF_NONE_MATCH);
         let document = discovery::discovery_reply(
             self.server,
             registry,
@@ -98,11 +98,11 @@ impl AuthorizedRequest<'_> {
             _ => return None,
         };
         Some(Reply::Document(CacheableDocument {
-            bytes: Bytes::copy_from_slice(json.as_bytes()),
+            document_bytes: Bytes::copy_from_slice(json.as_bytes()),
             content_type,
             etag: None,
             cache_control: "public, max-age=3600",
-            location: None,
+            redirect_location: None,
             is_not_modified: false,
         }))
     }

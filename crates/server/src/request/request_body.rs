@@ -12,7 +12,7 @@ use hyper::body::Body as _;
 use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
 use crate::error_status::IntoStatus;
 use crate::memory_budget::MemoryBudget;
-use crate::request_error::format_request;
+use crate::request_error::requested_response_format;
 use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, ResponseFormat};
 use crate::rest::{WarningsAndHookReports, WriteOptions, written_kind};
@@ -26,20 +26,23 @@ const COUNTED_BODY_BYTES_MIN: usize = 4 << 10;
 
 impl AuthorizedRequest<'_> {
     /// The format that the client asks for.
-    pub(super) fn format_request(&self) -> FormatRequest<'_> {
-        format_request(self.parts, self.query.get("pretty"))
+    pub(super) fn requested_response_format(&self) -> FormatRequest<'_> {
+        requested_response_format(self.request_parts, self.query.get("pretty"))
     }
 
     pub(super) fn negotiate_plain_format(&self) -> Result<ResponseFormat, Status> {
         Ok(self.new_response_format(
-            codec::negotiate_response_format(&self.format_request(), EndpointKind::Plain)
-                .map_err(IntoStatus::into_status)?,
+            codec::negotiate_response_format(
+                &self.requested_response_format(),
+                EndpointKind::Plain,
+            )
+            .map_err(IntoStatus::into_status)?,
         ))
     }
 
     pub(super) fn new_response_format(&self, encoding: codec::ResponseEncoding) -> ResponseFormat {
         ResponseFormat {
-            encoding,
+            response_encoding: encoding,
             include_object: IncludeObject::default(),
             accepts_gzip: self.accepts_gzip(),
             now: self.now,
@@ -53,19 +56,21 @@ impl AuthorizedRequest<'_> {
         if route.connect_options_kind().is_some() {
             // The `Accept` header of a connection is meant for the kubelet and may contain anything.
             let json = codec::ResponseEncoding {
-                body_format: codec::Format::Json,
+                response_body_format: codec::ResponseBodyFormat::Json,
                 is_pretty: false,
-                transform: None,
+                object_transform: None,
             };
-            let encoding =
-                codec::negotiate_response_format(&self.format_request(), EndpointKind::Plain);
+            let encoding = codec::negotiate_response_format(
+                &self.requested_response_format(),
+                EndpointKind::Plain,
+            );
             return Ok(self.new_response_format(encoding.unwrap_or(json)));
         }
         if route.verb == Verb::Patch {
             // An unsupported patch type is reported before an unsupported response format.
             codec::patch_type_of_content_type(
-                self.header(&CONTENT_TYPE),
-                route.resource.is_custom(),
+                self.request_header(&CONTENT_TYPE),
+                route.resource.is_custom_resource(),
             )
             .map_err(IntoStatus::into_status)?;
         }
@@ -75,23 +80,24 @@ impl AuthorizedRequest<'_> {
             Verb::Get => EndpointKind::ReadObject,
             Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => EndpointKind::Object,
         };
-        let encoding = codec::negotiate_response_format(&self.format_request(), endpoint)
-            .map_err(IntoStatus::into_status)?;
-        let is_table = matches!(encoding.transform, Some(codec::Transform::Table(_)));
+        let encoding =
+            codec::negotiate_response_format(&self.requested_response_format(), endpoint)
+                .map_err(IntoStatus::into_status)?;
+        let is_table = matches!(encoding.object_transform, Some(codec::ObjectTransform::Table(_)));
         let include_object = match is_table {
-            true => IncludeObject::parse(self.query.text_or_empty("includeObject"))?,
+            true => IncludeObject::parse(self.query.parameter_or_empty("includeObject"))?,
             false => IncludeObject::default(),
         };
         let (accepts_gzip, now) = (self.accepts_gzip(), self.now);
-        Ok(ResponseFormat { encoding, include_object, accepts_gzip, now })
+        Ok(ResponseFormat { response_encoding: encoding, include_object, accepts_gzip, now })
     }
 
     fn accepts_gzip(&self) -> bool {
-        self.header(&ACCEPT_ENCODING).is_some_and(codec::accepts_gzip)
+        self.request_header(&ACCEPT_ENCODING).is_some_and(codec::accepts_gzip)
     }
 
-    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
-        self.parts.headers.get(name).and_then(|value| value.to_str().ok())
+    pub(crate) fn request_header(&self, name: &HeaderName) -> Option<&str> {
+        self.request_parts.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     /// Reserves memory for the body of a request, and reads the body. An empty body needs no memory.
@@ -102,7 +108,7 @@ impl AuthorizedRequest<'_> {
         &self,
         body: &mut UnreadBody,
     ) -> Result<(Bytes, Option<Permit>), Status> {
-        codec::check_content_encoding(self.header(&CONTENT_ENCODING))
+        codec::check_content_encoding(self.request_header(&CONTENT_ENCODING))
             .map_err(IntoStatus::into_status)?;
         let Some(incoming) = body.as_mut().filter(|body| !body.is_end_stream()) else {
             return Ok((Bytes::new(), None));
@@ -114,7 +120,7 @@ impl AuthorizedRequest<'_> {
         }
         let n_announced = usize::try_from(n_announced).unwrap_or(BODY_BYTES_MAX);
         let mut reservation = self.reserve_body_bytes(n_announced.max(BODY_RESERVATION_MIN))?;
-        let pace = self.server.request_limits.body_pace;
+        let pace = self.server.request_limits.minimum_body_rate;
         let bytes = https_server::collect_body(incoming, bytes_max, pace).await;
         let bytes = bytes.map_err(|error| match error {
             CollectBodyError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
@@ -132,9 +138,9 @@ impl AuthorizedRequest<'_> {
     }
 
     fn reserve_body_bytes(&self, n_bytes: usize) -> Result<Permit, Status> {
-        let permit = self.reserve(&self.server.body_bytes, n_bytes);
+        let permit = self.reserve(&self.server.body_bytes_budget, n_bytes);
         permit.map_err(|busy| {
-            self.refuse_memory(match busy {
+            self.memory_limit_status(match busy {
                 LimitReached::User { .. } => {
                     "the bodies of this user's requests take too much memory"
                 }
@@ -152,13 +158,13 @@ impl AuthorizedRequest<'_> {
         if body.len() < COUNTED_BODY_BYTES_MIN {
             return Ok(None);
         }
-        let budget = &self.server.decoded_bytes;
-        let n_bytes = codec::estimate_decoded_bytes(body, self.header(&CONTENT_TYPE));
-        if n_bytes > budget.response_bytes_per_user_max() && !self.classification.is_exempt() {
+        let budget = &self.server.decoded_body_bytes_budget;
+        let n_bytes = codec::estimate_decoded_bytes(body, self.request_header(&CONTENT_TYPE));
+        if n_bytes > budget.budget_bytes_per_user_max() && !self.flow_classification.is_exempt() {
             return Err(Status::too_large_with_reason("it has too many values"));
         }
         let permit = self.reserve(budget, n_bytes).map_err(|busy| {
-            self.refuse_memory(match busy {
+            self.memory_limit_status(match busy {
                 LimitReached::User { .. } => {
                     "the objects in this user's requests take too much memory"
                 }
@@ -169,10 +175,10 @@ impl AuthorizedRequest<'_> {
     }
 
     fn reserve(&self, budget: &MemoryBudget, n_bytes: usize) -> Result<Permit, LimitReached> {
-        budget.reserve(self.authorized.user(), self.classification, n_bytes)
+        budget.reserve(self.authorization_proof.user(), self.flow_classification, n_bytes)
     }
 
-    fn refuse_memory(&self, why: &str) -> Status {
+    fn memory_limit_status(&self, why: &str) -> Status {
         self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         Status::too_many_requests(&format!("{why}, please try again later"), 1)
     }
@@ -201,9 +207,9 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut WarningsAndHookReports,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
-        let format = codec::request_body_format(self.header(&CONTENT_TYPE), expected)
+        let format = codec::request_body_format(self.request_header(&CONTENT_TYPE), expected)
             .map_err(IntoStatus::into_status)?;
-        let options = self.query.write_options(options_kind)?;
+        let options = self.query.parse_write_options(options_kind)?;
         let mut decoded = codec::decode_object(body, format, expected);
         if let (Err(_), Some(version)) = (&decoded, older_version)
             && let Ok(mut older) =
@@ -227,12 +233,12 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
     ) -> Result<DeleteOptions, Status> {
         if body.is_empty() {
-            return self.query.delete_options();
+            return self.query.parse_delete_options();
         }
         if body.trim_ascii() == b"null" {
             return Ok(DeleteOptions::default());
         }
-        let format = codec::delete_options_format(self.header(&CONTENT_TYPE))
+        let format = codec::delete_options_format(self.request_header(&CONTENT_TYPE))
             .map_err(IntoStatus::into_status)?;
         let tree = codec::decode_delete_options(body, format).map_err(IntoStatus::into_status)?;
         record.record_request_object(&tree);

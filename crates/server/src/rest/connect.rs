@@ -8,10 +8,10 @@ use api_object::{Status, Tree};
 use api_resources::Verb;
 use serde_json::{Value, json};
 
-use super::{Query, RequestContext, WarningsAndHookReports, read_newest_unless_known};
+use super::{Query, RequestContext, WarningsAndHookReports, read_newest_entry_unless_known};
 use crate::admission::{
-    ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
-    admit_without_storing, establish_config_freshness,
+    AdmissionFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
+    admit_without_storing, establish_admission_config_freshness,
 };
 use crate::authorize::authorize_other_verb;
 use crate::initializers::is_stored_uninitialized;
@@ -31,18 +31,18 @@ const FLAGS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 /// 4. Check that the object exists.
 ///
 /// Returns 400, 403 or 404 if a step refuses the request, and otherwise 503, since no kubelet can serve it.
-pub(crate) async fn connect(
+pub(crate) async fn answer_connect_request(
     ctx: &RequestContext<'_>,
     options_kind: &str,
     report: &mut WarningsAndHookReports,
 ) -> Status {
-    match authorize_and_admit(ctx, options_kind, report).await {
-        Ok(()) => Status::unavailable(NO_KUBELET),
+    match authorize_and_admit_connect(ctx, options_kind, report).await {
+        Ok(()) => Status::service_unavailable(NO_KUBELET),
         Err(status) => status,
     }
 }
 
-async fn authorize_and_admit(
+async fn authorize_and_admit_connect(
     ctx: &RequestContext<'_>,
     options_kind: &str,
     report: &mut WarningsAndHookReports,
@@ -55,34 +55,34 @@ async fn authorize_and_admit(
         "proxy" => proxy_options_tree(options_kind, &path_behind_proxy(ctx)),
         _ => stream_options_tree(options_kind, ctx.query)?,
     };
-    if subresource != "proxy" && ctx.authorized.verb() != Some(Verb::Create) {
+    if subresource != "proxy" && ctx.authorization_proof.verb() != Some(Verb::Create) {
         authorize_other_verb(ctx, Verb::Create).await?;
     }
     let write = WriteRequest::for_connect(subresource, ctx.name);
-    let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MustConfirm);
-    let admitted = admit_connection(ctx, &mut attempt, &write, options).await;
+    let mut attempt = WriteAttempt::new(AdmissionFreshnessRequirement::MustConfirm);
+    let admitted = admit_connect_request(ctx, &mut attempt, &write, options).await;
     attempt.report_single_attempt(report);
     admitted?;
-    let name = object_name(ctx)?;
-    let entry = read_newest_unless_known(ctx, &ctx.key(name)?, None, "get").await?;
+    let name = connect_target_name(ctx)?;
+    let entry = read_newest_entry_unless_known(ctx, &ctx.key(name)?, None, "get").await?;
     let entry = entry.filter(|entry| !is_stored_uninitialized(&entry.value));
-    entry.map(drop).ok_or_else(|| ctx.not_found(name))
+    entry.map(drop).ok_or_else(|| ctx.not_found_status(name))
 }
 
-async fn admit_connection(
+async fn admit_connect_request(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     options: Tree,
 ) -> Result<(), Status> {
-    establish_config_freshness(ctx, attempt, write, &options).await?;
+    establish_admission_config_freshness(ctx, attempt, write, &options).await?;
     let options = admit_mutating(ctx, attempt, write, options, None).await?;
     admit_without_storing(ctx, attempt, write, &options).await
 }
 
 /// The options of a stream, as Kubernetes reads them from the query.
 fn stream_options_tree(kind: &str, query: &Query) -> Result<Tree, Status> {
-    let mut options = new_options_tree(kind);
+    let mut options = new_connect_options_tree(kind);
     if kind == "PodPortForwardOptions" {
         let ports: Vec<Value> =
             query.all_parameter_values("ports").map(parse_port).collect::<Result<_, _>>()?;
@@ -96,7 +96,7 @@ fn stream_options_tree(kind: &str, query: &Query) -> Result<Tree, Status> {
             options.insert(flag.to_owned(), true.into());
         }
     }
-    let container = query.text_or_empty("container");
+    let container = query.parameter_or_empty("container");
     if !container.is_empty() {
         options.insert("container".to_owned(), container.into());
     }
@@ -109,14 +109,14 @@ fn stream_options_tree(kind: &str, query: &Query) -> Result<Tree, Status> {
 }
 
 fn proxy_options_tree(kind: &str, path: &str) -> Tree {
-    let mut options = new_options_tree(kind);
+    let mut options = new_connect_options_tree(kind);
     if !path.is_empty() {
         options.insert("path".to_owned(), path.into());
     }
     options
 }
 
-fn new_options_tree(kind: &str) -> Tree {
+fn new_connect_options_tree(kind: &str) -> Tree {
     let mut options = Tree::new();
     options.insert("kind".to_owned(), kind.into());
     options.insert("apiVersion".to_owned(), "v1".into());
@@ -144,8 +144,8 @@ fn parse_port(text: &str) -> Result<Value, Status> {
 
 /// The path that a request to `proxy` names below the object: empty, or with a slash at its beginning.
 fn path_behind_proxy(ctx: &RequestContext<'_>) -> String {
-    let info = ctx.authorized.request_info();
-    let Some(target) = ctx.authorized.target_resource() else { return String::new() };
+    let info = ctx.authorization_proof.request_info();
+    let Some(target) = ctx.authorization_proof.target_resource() else { return String::new() };
     let rest: Vec<&str> = target.path_segments_from_resource().skip(3).collect();
     let mut path = rest.join("/");
     if !path.is_empty() && !path.starts_with('/') {
@@ -158,7 +158,7 @@ fn path_behind_proxy(ctx: &RequestContext<'_>) -> String {
 }
 
 /// The name of the object. Names in paths of `proxy` may have a scheme and a port: `https:web:8443`.
-fn object_name<'a>(ctx: &RequestContext<'a>) -> Result<&'a str, Status> {
+fn connect_target_name<'a>(ctx: &RequestContext<'a>) -> Result<&'a str, Status> {
     if ctx.subresource != Some("proxy") {
         return Ok(ctx.name);
     }

@@ -3,18 +3,18 @@
 use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use serde_json::Value;
-use store::Expect;
+use store::ExpectedKeyState;
 
 use crate::admission::{
-    CheckedObject, ConfigurationFreshnessRequirement, FinalOrRetry, WriteAttempt, WriteRequest,
-    admit_mutating, admit_object, check_grants_of_invalid_object, establish_config_freshness,
-    run_built_in_checks,
+    AdmissionFreshnessRequirement, CheckedObject, FinalOrRetry, WriteAttempt, WriteRequest,
+    admit_mutating, admit_object, check_grants_of_invalid_object,
+    establish_admission_config_freshness, run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
 use crate::initializers::{ObjectInitializationWait, store_uninitialized_object};
 use crate::rest::object_metadata::{
-    dedup_owner_references, normalize_metadata, requester_metadata, set_authorized_name,
+    dedup_owner_references, normalize_metadata, requester_user_fields, set_authorized_name,
     validate_metadata,
 };
 use crate::rest::persist::persist;
@@ -51,7 +51,7 @@ pub(crate) async fn create(
         ctx,
         tree,
         options,
-        WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume),
+        WriteAttempt::new(AdmissionFreshnessRequirement::MayAssume),
         report,
     )
     .await
@@ -75,7 +75,7 @@ pub(super) async fn create_with_attempt(
     };
     let (shown, wait) = created;
     let wait = wait.filter(|_| !includes_uninitialized);
-    let is_pending = wait.is_none() && has_pending_initializers(&shown.tree);
+    let is_pending = wait.is_none() && has_pending_initializers(&shown.object_tree);
     Ok(WriteResult {
         object: shown,
         code: if is_pending { 202 } else { 201 },
@@ -102,8 +102,8 @@ async fn attempt_create(
     normalize_metadata(ctx, &mut tree)?;
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     dedup_owner_references(&mut tree, &mut attempt.warnings);
-    let write = WriteRequest::create("", options, ctx.query);
-    establish_config_freshness(ctx, attempt, &write, &tree).await?;
+    let write = WriteRequest::for_create("", options, ctx.query);
+    establish_admission_config_freshness(ctx, attempt, &write, &tree).await?;
     let mut tree = admit_mutating(ctx, attempt, &write, tree, None).await?;
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     if !ctx.name.is_empty() {
@@ -119,7 +119,7 @@ async fn attempt_create(
             Err(WriteFailure::Rejected(status))
                 if !prefix.is_empty() && is_name_taken_status(&status) =>
             {
-                Err(names_exhausted_status(ctx, &name).into())
+                Err(generated_names_exhausted_status(ctx, &name).into())
             }
             result => result,
         };
@@ -134,7 +134,7 @@ async fn attempt_create(
             result => return result,
         }
     }
-    Err(names_exhausted_status(ctx, &name).into())
+    Err(generated_names_exhausted_status(ctx, &name).into())
 }
 
 /// Stores an object that has a name:
@@ -152,7 +152,7 @@ async fn create_object_with_name(
 ) -> Result<CreatedObjectAndWait, WriteFailure> {
     let now = api_object::format_rfc3339(ctx.now);
     let uid = api_object::format_uuid4(ctx.server.random_bytes());
-    let requester_metadata = requester_metadata(ctx.authorized.user());
+    let requester_metadata = requester_user_fields(ctx.authorization_proof.user());
     api_resources::complete_new_object(ctx.resource, &mut tree, &requester_metadata)
         .map_err(IntoStatus::into_status)?;
     api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation);
@@ -164,7 +164,7 @@ async fn create_object_with_name(
     errors.append(Initializers::from_object(&tree).validate_on_create(pending_max));
     if !errors.is_empty() {
         check_grants_of_invalid_object(ctx, &tree, None).await?;
-        return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());
+        return Err(Status::invalid_object(&ctx.group_kind(), &name, &errors).into());
     }
     let mut checked = run_built_in_checks(ctx, tree, None, &mut attempt.warnings).await?;
     let without_ip = ctx.is_service_resource().then(|| checked.clone());
@@ -198,7 +198,7 @@ async fn store_new_object(
     let key = ctx.key(name)?;
     if options.is_dry_run {
         let got = ctx.server.store.get(&key, store::At::Newest).await;
-        let got = got.map_err(|error| ctx.read_failure_status("create", &error))?;
+        let got = got.map_err(|error| ctx.store_read_error_status("create", &error))?;
         return match got.entry {
             Some(entry) => Err(already_exists_status(ctx, name, Some(&entry)).into()),
             None => {
@@ -207,7 +207,7 @@ async fn store_new_object(
                     let metadata = api_object::metadata_mut(&mut tree);
                     metadata.insert("resourceVersion".to_owned(), version.clone());
                 }
-                Ok((VersionedObject { tree, revision: None }, None))
+                Ok((VersionedObject { object_tree: tree, revision: None }, None))
             }
         };
     }
@@ -222,7 +222,8 @@ async fn store_new_object(
         }
         false => {
             let stored =
-                persist(ctx, attempt, key, admitted, Expect::Absent, addresses, None).await;
+                persist(ctx, attempt, key, admitted, ExpectedKeyState::Absent, addresses, None)
+                    .await;
             stored.map(|shown| (shown, None))
         }
     };
@@ -235,7 +236,7 @@ async fn store_new_object(
 }
 
 fn is_name_taken_status(status: &Status) -> bool {
-    status.is_from_this_server() && status.reason == "AlreadyExists"
+    status.is_status_from_this_server() && status.reason == "AlreadyExists"
 }
 
 fn already_exists_status(
@@ -253,7 +254,7 @@ fn already_exists_status(
     status
 }
 
-fn names_exhausted_status(ctx: &RequestContext<'_>, name: &str) -> Status {
+fn generated_names_exhausted_status(ctx: &RequestContext<'_>, name: &str) -> Status {
     let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
     status.message.push_str(", the server was not able to generate a unique name for the object");
     if let Some(details) = &mut status.details {

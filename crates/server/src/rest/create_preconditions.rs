@@ -7,7 +7,7 @@
 
 use api_object::{Status, Tree};
 use api_resources::ResourceOrigin;
-use store::{At, Entry, Expect, Key, Revision, Transaction, WriteError};
+use store::{At, Entry, ExpectedKeyState, Key, Revision, Transaction, WriteError};
 
 use crate::admission::{AdmittedObject, check_namespace_is_usable, crd_terminating_status};
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
@@ -15,10 +15,10 @@ use crate::rest::RequestContext;
 
 /// The parents of a new object, each at the revision that was checked.
 #[derive(Debug, Default)]
-pub(crate) struct CreatePreconditions(Vec<ParentPrecondition>);
+pub(crate) struct CreatePreconditions(Vec<NamespaceOrCrdPrecondition>);
 
 #[derive(Debug)]
-struct ParentPrecondition {
+struct NamespaceOrCrdPrecondition {
     kind: NamespaceOrCrd,
     key: Key,
     checked_revision: Revision,
@@ -44,7 +44,7 @@ impl CreatePreconditions {
         let mut parents = Vec::new();
         if let Some(namespace) = ctx.namespace.filter(|_| ctx.resource.is_namespaced()) {
             let known = cluster.namespaces.get(namespace).filter(|own| {
-                own.phase == NamespacePhase::Active
+                own.namespace_phase == NamespacePhase::Active
                     && admitted.namespace_uid() == Some(own.uid.as_str())
             });
             let known = known.map(|own| own.mod_rev);
@@ -58,7 +58,7 @@ impl CreatePreconditions {
             let known = cluster
                 .crds_by_name
                 .get(routed.definition_name.as_str())
-                .filter(|own| !own.is_terminating && own.uid == routed.definition_uid);
+                .filter(|own| !own.is_crd_terminating && own.uid == routed.definition_uid);
             let known = known.map(|own| own.mod_rev);
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
             let key = namespace_or_crd_key(ctx, group, plural, &routed.definition_name)?;
@@ -71,14 +71,15 @@ impl CreatePreconditions {
     }
 
     /// Adds the preconditions to a transaction.
-    pub(crate) fn add_to_transaction(&self, transaction: Transaction) -> Transaction {
+    pub(crate) fn add_preconditions_to_transaction(&self, transaction: Transaction) -> Transaction {
         self.0.iter().fold(transaction, |transaction, parent| {
-            transaction.add_condition(parent.key.clone(), Expect::At(parent.checked_revision))
+            transaction
+                .add_condition(parent.key.clone(), ExpectedKeyState::At(parent.checked_revision))
         })
     }
 
     /// Whether a transaction failed because a parent changed.
-    pub(crate) fn has_failed_transaction(&self, written: &Result<Revision, WriteError>) -> bool {
+    pub(crate) fn has_failed_precondition(&self, written: &Result<Revision, WriteError>) -> bool {
         match written {
             Err(WriteError::ConditionFailed { key, .. }) => {
                 self.0.iter().any(|parent| parent.key == *key)
@@ -117,16 +118,16 @@ async fn check_namespace_or_crd(
     key: Key,
     known_revision: Option<Revision>,
     admitted: &AdmittedObject,
-) -> Result<ParentPrecondition, Status> {
+) -> Result<NamespaceOrCrdPrecondition, Status> {
     let checked_revision = match known_revision {
         Some(revision) => revision,
         None => {
             let got = ctx.server.store.get(&key, At::Newest).await;
-            let got = got.map_err(|error| ctx.read_failure_status("create", &error))?;
+            let got = got.map_err(|error| ctx.store_read_error_status("create", &error))?;
             check_newest_namespace_or_crd(ctx, kind, got.entry.as_ref(), admitted)?
         }
     };
-    Ok(ParentPrecondition { kind, key, checked_revision })
+    Ok(NamespaceOrCrdPrecondition { kind, key, checked_revision })
 }
 
 /// Checks the newest version of a parent and returns its revision.
@@ -137,7 +138,7 @@ fn check_newest_namespace_or_crd(
     admitted: &AdmittedObject,
 ) -> Result<Revision, Status> {
     let name = api_object::name(admitted.object_tree());
-    let unreadable = |why: &str| Status::internal(&format!("an owner cannot be read: {why}"));
+    let unreadable = |why: &str| Status::internal_error(&format!("an owner cannot be read: {why}"));
     match kind {
         NamespaceOrCrd::Namespace => {
             let read =
@@ -171,10 +172,10 @@ fn namespace_or_crd_key(
     plural: &str,
     name: &str,
 ) -> Result<Key, Status> {
-    let registry = &ctx.authorized.authorized_snapshot().resource_registry;
+    let registry = &ctx.authorization_proof.authorization_snapshot().resource_registry;
     let resource = registry.resource(group, "v1", plural);
-    let text =
-        resource.and_then(|own| api_resources::object_key(&ctx.server.prefix, own, None, name));
+    let text = resource
+        .and_then(|own| api_resources::object_key(&ctx.server.store_key_prefix, own, None, name));
     let key = text.and_then(|text| Key::new(&text).ok());
-    key.ok_or_else(|| Status::internal("an owner cannot be stored"))
+    key.ok_or_else(|| Status::internal_error("an owner cannot be stored"))
 }

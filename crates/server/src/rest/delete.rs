@@ -5,14 +5,15 @@ use api_object::{DeleteOptions, Status, Tree};
 use api_resources::Resource;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use store::{Entry, Expect};
+use store::{Entry, ExpectedKeyState};
 
 use crate::admission::{
-    AdmittedDeletion, ConfigurationFreshnessRequirement, FinalOrRetry, RemovableOrPending,
-    WriteAttempt, WriteRequest, admit_deletion, admit_mutating, establish_config_freshness,
+    AdmissionFreshnessRequirement, AdmittedDeletion, FinalOrRetry, RemovableOrPendingDeletion,
+    WriteAttempt, WriteRequest, admit_deletion, admit_mutating,
+    establish_admission_config_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
-use crate::rest::get::read_newest_unless_known;
+use crate::rest::get::read_newest_entry_unless_known;
 use crate::rest::persist::{persist, remove_admitted_object};
 use crate::rest::{RequestContext, VersionedObject, WarningsAndHookReports, WriteFailure};
 use crate::undecodable_objects;
@@ -37,11 +38,11 @@ pub(crate) async fn delete(
     report: &mut WarningsAndHookReports,
 ) -> Result<DeleteResult, Status> {
     let key = ctx.key(ctx.name)?;
-    let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
+    let mut attempt = WriteAttempt::new(AdmissionFreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
-        let current = read_newest_unless_known(ctx, &key, known.take(), "delete").await?;
-        let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
+        let current = read_newest_entry_unless_known(ctx, &key, known.take(), "delete").await?;
+        let entry = current.ok_or_else(|| ctx.not_found_status(ctx.name))?;
         let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
         match attempt.conclude_attempt(ctx, Operation::Delete, result, report).await {
             FinalOrRetry::Final(result) => return result,
@@ -93,9 +94,9 @@ async fn attempt_delete(
         }
     };
     options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.as_u64())?;
-    let write =
-        WriteRequest::delete(options, ctx.is_collection_member).with_stored_revision(entry.mod_rev);
-    establish_config_freshness(ctx, attempt, &write, &old).await?;
+    let write = WriteRequest::for_delete(options, ctx.is_delete_collection_member)
+        .with_stored_revision(entry.mod_rev);
+    establish_admission_config_freshness(ctx, attempt, &write, &old).await?;
     let old = admit_mutating(ctx, attempt, &write, old, None).await?;
     let admitted = admit_deletion(ctx, attempt, &write, old).await?;
     delete_admitted_object(ctx, attempt, options, admitted, entry, is_placeholder).await
@@ -126,24 +127,28 @@ pub(crate) async fn delete_admitted_object(
     if let Some(seconds) = grace_period_seconds(ctx, options, admitted.object_tree()) {
         return delete_pod_gracefully(ctx, attempt, options, admitted, entry, seconds).await;
     }
-    let (expect, revision) = (Expect::At(entry.mod_rev), Some(entry.mod_rev));
+    let (expect, revision) = (ExpectedKeyState::At(entry.mod_rev), Some(entry.mod_rev));
     // No controller can process the finalizers of an object that cannot be decoded: not even the resource that a
     // definition defines is known. Its objects are deleted before the next definition with the same name is served.
     let is_forced = is_placeholder;
-    match admitted.into_removable_or_pending(ctx.resource, finalizers, is_forced, ctx.now) {
-        RemovableOrPending::Removable(admitted) => {
+    match admitted.into_removable_or_pending_deletion(ctx.resource, finalizers, is_forced, ctx.now)
+    {
+        RemovableOrPendingDeletion::Removable(admitted) => {
             let tree = match options.is_dry_run {
                 true => admitted.into_tree(),
                 false => remove_admitted_object(ctx, attempt, &key, admitted, None, expect).await?,
             };
-            Ok(DeleteResult::Removed(VersionedObject { tree, revision }))
+            Ok(DeleteResult::Removed(VersionedObject { object_tree: tree, revision }))
         }
-        RemovableOrPending::Pending { marked, is_changed, .. }
+        RemovableOrPendingDeletion::Pending { marked, is_changed, .. }
             if !is_changed || options.is_dry_run =>
         {
-            Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
+            Ok(DeleteResult::Terminating(VersionedObject {
+                object_tree: marked.into_tree(),
+                revision,
+            }))
         }
-        RemovableOrPending::Pending { marked, before, .. } => {
+        RemovableOrPendingDeletion::Pending { marked, before, .. } => {
             let none = ClusterIpChange::default();
             let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
             Ok(DeleteResult::Terminating(shown))
@@ -157,7 +162,7 @@ fn grace_period_seconds(
     options: &DeleteOptions,
     old: &Tree,
 ) -> Option<i64> {
-    if !ctx.server.api_settings.has_graceful_pods || !is_running_pod(ctx.resource, old) {
+    if !ctx.server.api_settings.has_pod_grace_periods || !is_running_pod(ctx.resource, old) {
         return None;
     }
     let seconds = match options.grace_period_seconds {
@@ -183,7 +188,7 @@ async fn delete_pod_gracefully(
     let revision = Some(entry.mod_rev);
     if api_object::is_terminating(old) && earlier <= seconds {
         return Ok(DeleteResult::Terminating(VersionedObject {
-            tree: admitted.into_tree(),
+            object_tree: admitted.into_tree(),
             revision,
         }));
     }
@@ -191,11 +196,11 @@ async fn delete_pod_gracefully(
     let (marked, before) = admitted.mark_for_graceful_deletion(ends, seconds);
     if options.is_dry_run {
         return Ok(DeleteResult::Terminating(VersionedObject {
-            tree: marked.into_tree(),
+            object_tree: marked.into_tree(),
             revision,
         }));
     }
-    let (key, expect) = (ctx.key(ctx.name)?, Expect::At(entry.mod_rev));
+    let (key, expect) = (ctx.key(ctx.name)?, ExpectedKeyState::At(entry.mod_rev));
     let none = ClusterIpChange::default();
     let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
     Ok(DeleteResult::Terminating(shown))

@@ -26,7 +26,7 @@ pub(crate) async fn delete_collection(
     report.admission_config_revision =
         confirm_admission_configuration(ctx, Operation::Delete).await?;
     let page = list(ctx, filter).await?;
-    for items in page.items.chunks(ctx.server.api_settings.delete_workers.max(1)) {
+    for items in page.items.chunks(ctx.server.api_settings.delete_collection_workers.max(1)) {
         let deletions =
             items.iter().map(|item| Box::pin(delete_collection_item(ctx, item, options)));
         let mut first_error = None;
@@ -36,7 +36,7 @@ pub(crate) async fn delete_collection(
                 item_report.admission_config_revision.or(report.admission_config_revision);
             match result {
                 // Another client deleted the object in the meantime.
-                Err(status) if status.is_from_this_server() && status.code == 404 => {}
+                Err(status) if status.is_status_from_this_server() && status.code == 404 => {}
                 Err(status) => first_error = first_error.or(Some(status)),
                 Ok(()) => {}
             }
@@ -54,23 +54,26 @@ async fn delete_collection_item(
     options: &DeleteOptions,
 ) -> (Result<(), Status>, WarningsAndHookReports) {
     let mut report = WarningsAndHookReports::default();
-    let names =
-        api_resources::namespace_and_name_in_key(&ctx.server.prefix, ctx.resource, &item.key);
+    let names = api_resources::namespace_and_name_in_key(
+        &ctx.server.store_key_prefix,
+        ctx.resource,
+        &item.key,
+    );
     let Some((namespace, name)) = names else {
-        return (Err(Status::internal("a stored key names no object")), report);
+        return (Err(Status::internal_error("a stored key names no object")), report);
     };
-    let Some(member) = ctx.authorized.authorize_collection_member(namespace, name) else {
+    let Some(member) = ctx.authorization_proof.authorize_collection_member(namespace, name) else {
         let why = "the object is not part of the collection that was authorized";
-        return (Err(Status::internal(why)), report);
+        return (Err(Status::internal_error(why)), report);
     };
     let write_begun_flag = WriteBegunFlag::default();
     let member_ctx = RequestContext {
-        authorized: &member,
+        authorization_proof: &member,
         namespace,
         name,
         subresource: None,
         write_begun_flag: &write_begun_flag,
-        is_collection_member: true,
+        is_delete_collection_member: true,
         ..*ctx
     };
     let result = delete(&member_ctx, options, &mut report).await.map(drop);

@@ -14,7 +14,7 @@ pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Sta
     let (_, entry) = get_stored_entry(ctx).await?;
     ctx.wait_for_turn_if_large(&entry).await;
     Ok(VersionedObject {
-        tree: ctx.decode_authorized_entry(&entry)?,
+        object_tree: ctx.decode_authorized_entry(&entry)?,
         revision: Some(entry.mod_rev),
     })
 }
@@ -26,7 +26,7 @@ pub(crate) async fn get_stored_entry(ctx: &RequestContext<'_>) -> Result<(Key, E
             "the export parameter, deprecated since v1.14, is no longer supported",
         ));
     }
-    let at = match ctx.query.text_or_empty("resourceVersion") {
+    let at = match ctx.query.parameter_or_empty("resourceVersion") {
         "" => At::Newest,
         text => {
             let revision = parse_resource_version(text)?;
@@ -35,8 +35,8 @@ pub(crate) async fn get_stored_entry(ctx: &RequestContext<'_>) -> Result<(Key, E
     };
     let key = ctx.key(ctx.name)?;
     let got = ctx.time_store_request("get", ctx.server.store.get(&key, at)).await;
-    let got = got.map_err(|error| ctx.read_failure_status("get", &error))?;
-    let entry = got.entry.ok_or_else(|| ctx.not_found(ctx.name))?;
+    let got = got.map_err(|error| ctx.store_read_error_status("get", &error))?;
+    let entry = got.entry.ok_or_else(|| ctx.not_found_status(ctx.name))?;
     Ok((key, entry))
 }
 
@@ -53,17 +53,18 @@ pub(super) async fn wait_for_store_revision(
     let waiting = ctx.server.store.wait_for_revision(revision);
     match tokio::time::timeout(FUTURE_WAIT, waiting).await {
         Ok(Ok(_)) => Ok(At::NotOlderThan(revision)),
-        Ok(Err(error)) => Err(ctx.read_failure_status(verb, &error)),
+        Ok(Err(error)) => Err(ctx.store_read_error_status(verb, &error)),
         Err(_) => {
             let current = ctx.server.store.current_rev().await;
-            let current = current.map_err(|error| ctx.read_failure_status(verb, &error))?;
-            Err(ctx.read_failure_status(verb, &ReadError::Future { requested: revision, current }))
+            let current = current.map_err(|error| ctx.store_read_error_status(verb, &error))?;
+            Err(ctx
+                .store_read_error_status(verb, &ReadError::Future { requested: revision, current }))
         }
     }
 }
 
 /// Reads the newest version of an object, unless a failed transaction has returned it.
-pub(crate) async fn read_newest_unless_known(
+pub(crate) async fn read_newest_entry_unless_known(
     ctx: &RequestContext<'_>,
     key: &Key,
     known: Option<Option<Entry>>,
@@ -73,7 +74,7 @@ pub(crate) async fn read_newest_unless_known(
         return Ok(current);
     }
     let got = ctx.time_store_request("get", ctx.server.store.get(key, At::Newest)).await;
-    let entry = got.map_err(|error| ctx.read_failure_status(verb, &error))?.entry;
+    let entry = got.map_err(|error| ctx.store_read_error_status(verb, &error))?.entry;
     if let Some(entry) = &entry {
         ctx.wait_for_turn_if_large(entry).await;
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision};
 
-use crate::decodable_versions::EntryOrPlaceholder;
+use crate::decodable_object_cache::EntryOrPlaceholder;
 use crate::initializers::{
     had_no_uninitialized_objects, is_stored_uninitialized, snapshot_shows_no_uninitialized_objects,
 };
@@ -34,12 +34,12 @@ pub(crate) struct ListPage {
     /// Empty on the last page.
     pub(crate) continue_token: String,
     /// The number of objects after this page; unknown if a selector filters them.
-    pub(crate) n_remaining: Option<u64>,
+    pub(crate) n_remaining_objects: Option<u64>,
     /// The names of the objects that cannot be decoded.
-    pub(crate) placeholders: Vec<String>,
+    pub(crate) undecodable_object_names: Vec<String>,
     /// The bytes that the objects take while the response waits for its client; `None` for a member of
     /// `system:masters`.
-    pub(crate) bytes_in_flight: Option<ResponseBytesReservation>,
+    pub(crate) response_bytes_reservation: Option<ResponseBytesReservation>,
 }
 
 const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent \
@@ -53,10 +53,12 @@ pub(crate) async fn list(
     ctx: &RequestContext<'_>,
     filter: &ObjectFilter,
 ) -> Result<ListPage, Status> {
-    let options = ctx.query.list_options()?;
-    let prefix = ctx.key_prefix()?;
+    let options = ctx.query.parse_list_options()?;
+    let prefix = ctx.list_key_prefix()?;
     let (at, from) = match options.continue_token.as_str() {
-        "" => (resolve_requested_revision(ctx, options.state).await?, Bound::Unbounded),
+        "" => {
+            (resolve_requested_revision(ctx, options.requested_revision).await?, Bound::Unbounded)
+        }
         text => decode_continue_token(&prefix, text)?,
     };
     let is_continued = !options.continue_token.is_empty();
@@ -66,21 +68,35 @@ pub(crate) async fn list(
     };
     let user_for_limits = ctx.user_for_limits();
     if let Some(user) = user_for_limits {
-        ctx.server.response_bytes.check_bytes_available(user).map_err(refuse)?;
+        ctx.server.response_bytes_limit.check_response_bytes_available(user).map_err(refuse)?;
     }
-    let limit = &ctx.server.response_bytes;
-    let mut reservation = GrowingReservation { limit, user: user_for_limits, reserved: None };
-    match read_list_page(ctx, &prefix, filter, options.limit, at, from.clone(), &mut reservation)
-        .await
+    let limit = &ctx.server.response_bytes_limit;
+    let mut reservation = ListBytesReservation {
+        response_bytes_limit: limit,
+        user: user_for_limits,
+        current_reservation: None,
+    };
+    match read_list_page(
+        ctx,
+        &prefix,
+        filter,
+        options.page_limit,
+        at,
+        from.clone(),
+        &mut reservation,
+    )
+    .await
     {
         Err(ListPageError::Read(ReadError::Compacted { .. })) if is_continued => {
             Err(continue_expired_status(&prefix, &from))
         }
-        Err(ListPageError::Read(error)) => Err(ctx.read_failure_status("list", &error)),
+        Err(ListPageError::Read(error)) => Err(ctx.store_read_error_status("list", &error)),
         Err(ListPageError::NoRoom(error)) => Err(refuse(error)),
         Ok(mut listed) => {
-            reservation.grow_to(held_bytes(&listed.items)).map_err(refuse)?;
-            listed.bytes_in_flight = reservation.reserved;
+            reservation
+                .grow_reservation_to(memory_bytes_of_items(&listed.items))
+                .map_err(refuse)?;
+            listed.response_bytes_reservation = reservation.current_reservation;
             Ok(listed)
         }
     }
@@ -97,28 +113,28 @@ enum ListPageError {
 
 /// The bytes of the objects of a list that have been read so far. A store that is not in memory copies them, so many
 /// lists at once must not be read whole before their bytes count.
-struct GrowingReservation<'a> {
-    limit: &'a Arc<ResponseBytesLimit>,
+struct ListBytesReservation<'a> {
+    response_bytes_limit: &'a Arc<ResponseBytesLimit>,
     /// `None` for a member of `system:masters`.
     user: Option<&'a str>,
-    reserved: Option<ResponseBytesReservation>,
+    current_reservation: Option<ResponseBytesReservation>,
 }
 
-impl GrowingReservation<'_> {
+impl ListBytesReservation<'_> {
     /// Replaces the reservation by one of this many bytes. The old reservation is released first, because a single
     /// list may exceed the limit if no other response is in flight, and its own bytes must not count as another
     /// response.
-    fn grow_to(&mut self, n_bytes: usize) -> Result<(), ResponseBytesError> {
+    fn grow_reservation_to(&mut self, n_bytes: usize) -> Result<(), ResponseBytesError> {
         if let Some(user) = self.user {
-            self.reserved = None;
-            self.reserved = Some(self.limit.reserve(user, n_bytes)?);
+            self.current_reservation = None;
+            self.current_reservation = Some(self.response_bytes_limit.reserve(user, n_bytes)?);
         }
         Ok(())
     }
 }
 
 /// The memory of these objects if no other component holds references to them.
-fn held_bytes(items: &Vec<Item>) -> usize {
+fn memory_bytes_of_items(items: &Vec<Item>) -> usize {
     let values: usize = items.iter().map(|item| item.entry.value.len()).sum();
     values + items.capacity() * size_of::<Item>()
 }
@@ -148,7 +164,7 @@ async fn read_list_page(
     limit: usize,
     mut at: At,
     mut from: Bound<Key>,
-    reservation: &mut GrowingReservation<'_>,
+    reservation: &mut ListBytesReservation<'_>,
 ) -> Result<ListPage, ListPageError> {
     let mut items: Vec<Item> = Vec::new();
     let mut placeholders: Vec<String> = Vec::new();
@@ -178,7 +194,7 @@ async fn read_list_page(
             // In the common case no object is moved.
             for item in &mut page.items {
                 let Item { key, entry } = item;
-                let placeholder = ctx.server.decodable_versions.placeholder_if_undecodable(
+                let placeholder = ctx.server.decodable_object_cache.placeholder_if_undecodable(
                     ctx.resource,
                     key,
                     entry,
@@ -198,9 +214,9 @@ async fn read_list_page(
                     items,
                     revision: page.revision,
                     continue_token,
-                    n_remaining: Some(page.n_remaining_items),
-                    placeholders,
-                    bytes_in_flight: None,
+                    n_remaining_objects: Some(page.n_remaining_items),
+                    undecodable_object_names: placeholders,
+                    response_bytes_reservation: None,
                 });
             }
         }
@@ -210,7 +226,7 @@ async fn read_list_page(
                 continue;
             }
             let listed =
-                ctx.server.decodable_versions.entry_or_placeholder(ctx.resource, &key, entry);
+                ctx.server.decodable_object_cache.entry_or_placeholder(ctx.resource, &key, entry);
             if !matches_filter(ctx, filter, &key, &listed) {
                 continue;
             }
@@ -228,9 +244,9 @@ async fn read_list_page(
                     items,
                     revision: page.revision,
                     continue_token,
-                    n_remaining,
-                    placeholders,
-                    bytes_in_flight: None,
+                    n_remaining_objects: n_remaining,
+                    undecodable_object_names: placeholders,
+                    response_bytes_reservation: None,
                 });
             }
         }
@@ -241,13 +257,13 @@ async fn read_list_page(
                     items,
                     revision: page.revision,
                     continue_token: String::new(),
-                    n_remaining: None,
-                    placeholders,
-                    bytes_in_flight: None,
+                    n_remaining_objects: None,
+                    undecodable_object_names: placeholders,
+                    response_bytes_reservation: None,
                 });
             }
         }
-        reservation.grow_to(held_bytes(&items))?;
+        reservation.grow_reservation_to(memory_bytes_of_items(&items))?;
         tokio::task::yield_now().await;
         read_size = read_size.saturating_mul(2).min(ROUND_ITEMS_MAX);
     }
@@ -292,7 +308,7 @@ fn decode_continue_token(prefix: &Prefix, text: &str) -> Result<(At, Bound<Key>)
 }
 
 fn continue_expired_status(prefix: &Prefix, from: &Bound<Key>) -> Status {
-    let mut status = Status::expired(CONTINUE_TOO_OLD);
+    let mut status = Status::resource_version_expired(CONTINUE_TOO_OLD);
     if let Bound::Excluded(key) = from {
         let after = key.strip_prefix(prefix.as_str()).unwrap_or_default().to_owned();
         status.continue_token =
@@ -308,25 +324,36 @@ mod tests {
     #[test]
     fn lists_that_are_being_read_count() {
         let limit = Arc::new(ResponseBytesLimit::new(400));
-        let reading = |user| GrowingReservation { limit: &limit, user: Some(user), reserved: None };
+        let reading = |user| ListBytesReservation {
+            response_bytes_limit: &limit,
+            user: Some(user),
+            current_reservation: None,
+        };
         let (mut first, mut second) = (reading("jane"), reading("jane"));
-        first.grow_to(60).unwrap();
-        second.grow_to(40).unwrap();
-        assert!(first.grow_to(61).is_err(), "the bytes of the second list count while it is read");
+        first.grow_reservation_to(60).unwrap();
+        second.grow_reservation_to(40).unwrap();
+        assert!(
+            first.grow_reservation_to(61).is_err(),
+            "the bytes of the second list count while it is read"
+        );
         drop(first);
-        second.grow_to(100).unwrap();
+        second.grow_reservation_to(100).unwrap();
         // Another user's list is not in the way of this one.
         let mut other = reading("joe");
-        other.grow_to(50).unwrap();
-        other.grow_to(100).unwrap();
+        other.grow_reservation_to(50).unwrap();
+        other.grow_reservation_to(100).unwrap();
         drop((second, other));
         let mut alone = reading("jane");
         for n_bytes in [60, 100] {
-            alone.grow_to(n_bytes).expect("its own bytes are not in its way");
+            alone.grow_reservation_to(n_bytes).expect("its own bytes are not in its way");
         }
         drop(alone);
-        let mut unlimited = GrowingReservation { limit: &limit, user: None, reserved: None };
-        unlimited.grow_to(900).unwrap();
-        assert!(unlimited.reserved.is_none());
+        let mut unlimited = ListBytesReservation {
+            response_bytes_limit: &limit,
+            user: None,
+            current_reservation: None,
+        };
+        unlimited.grow_reservation_to(900).unwrap();
+        assert!(unlimited.current_reservation.is_none());
     }
 }

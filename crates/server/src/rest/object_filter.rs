@@ -23,9 +23,9 @@ impl ObjectFilter {
     pub(crate) fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, Status> {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
         let label_requirements =
-            authz::parse_label_selector(query.text_or_empty("labelSelector")).map_err(bad)?;
+            authz::parse_label_selector(query.parameter_or_empty("labelSelector")).map_err(bad)?;
         let mut field_requirements =
-            authz::parse_field_selector(query.text_or_empty("fieldSelector")).map_err(bad)?;
+            authz::parse_field_selector(query.parameter_or_empty("fieldSelector")).map_err(bad)?;
         api_resources::check_field_selector(resource, &field_requirements)
             .map_err(IntoStatus::into_status)?;
         let only_name = FieldRequirement {
@@ -45,14 +45,14 @@ impl ObjectFilter {
     }
 
     /// Reports a selector that does not parse in place of options that contradict each other, as Kubernetes does.
-    pub(crate) fn check_syntax_first<T>(
+    pub(crate) fn check_selector_syntax_first<T>(
         query: &Query,
         options: Result<T, Status>,
     ) -> Result<T, Status> {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
         if matches!(&options, Err(status) if status.code == 422) {
-            authz::parse_label_selector(query.text_or_empty("labelSelector")).map_err(bad)?;
-            authz::parse_field_selector(query.text_or_empty("fieldSelector")).map_err(bad)?;
+            authz::parse_label_selector(query.parameter_or_empty("labelSelector")).map_err(bad)?;
+            authz::parse_field_selector(query.parameter_or_empty("fieldSelector")).map_err(bad)?;
         }
         options
     }

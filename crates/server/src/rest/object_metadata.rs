@@ -99,11 +99,11 @@ fn requires_qualified_finalizers(resource: &Resource) -> bool {
         | "policy" => true,
         _ => resource.kind == "Event",
     };
-    !resource.is_custom() && !is_exempt
+    !resource.is_custom_resource() && !is_exempt
 }
 
 /// The user in the form in which some objects record their requester, such as certificate requests.
-pub(crate) fn requester_metadata(user: &User) -> Tree {
+pub(crate) fn requester_user_fields(user: &User) -> Tree {
     let mut requester_metadata = Tree::new();
     requester_metadata.insert("username".to_owned(), user.name.as_str().into());
     if !user.uid.is_empty() {

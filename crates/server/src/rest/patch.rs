@@ -46,7 +46,7 @@ pub(super) fn apply_patch(
             let detail = format!("must be {expected}");
             errors.push(FieldPath::root(member).invalid(actual, &detail));
             let group_kind = GroupKind::new(kind.group, kind.kind);
-            return Err(Status::invalid(&group_kind, api_object::name(old), &errors));
+            return Err(Status::invalid_object(&group_kind, api_object::name(old), &errors));
         }
     }
     let findings = codec::conform_object(&mut patched, kind).map_err(|error| {
@@ -68,7 +68,8 @@ fn patched_object(
     old: &Tree,
     revision: Revision,
 ) -> Result<Tree, Status> {
-    let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
+    let current = VersionedObject { object_tree: old.clone(), revision: Some(revision) }
+        .into_tree_with_resource_version();
     let patched = match patch_type {
         PatchType::Json | PatchType::StrategicMerge if patch.is_null() => Ok(current),
         PatchType::Json => object_patch::apply_json_patch(current, patch),
@@ -106,5 +107,5 @@ fn apply_field_validation(
 fn invalid_patch_status(result: &str, why: &str) -> Status {
     let mut errors = FieldErrors::new();
     errors.push(FieldPath::root("patch").invalid(result, why));
-    Status::invalid(&GroupKind::new("", ""), "", &errors)
+    Status::invalid_object(&GroupKind::new("", ""), "", &errors)
 }

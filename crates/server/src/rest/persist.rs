@@ -1,10 +1,10 @@
 //! Stores and removes admitted objects.
 
 use api_object::{Status, Tree};
-use store::{Delete, Entry, Expect, Key, Put, Revision, VALUE_BYTES_MAX, WriteError};
+use store::{Delete, Entry, ExpectedKeyState, Key, Put, Revision, VALUE_BYTES_MAX, WriteError};
 
 use crate::admission::{AdmittedObject, WriteAttempt};
-use crate::cluster_ips::{ClusterIpChange, is_reservation_key};
+use crate::cluster_ips::{ClusterIpChange, is_ip_reservation_key};
 use crate::cluster_snapshot::is_snapshot_key;
 use crate::out_of_space;
 use crate::rest::{CreatePreconditions, RequestContext, VersionedObject};
@@ -40,32 +40,35 @@ pub(crate) async fn persist(
     attempt: &mut WriteAttempt,
     key: Key,
     admitted: AdmittedObject,
-    expect: Expect,
+    expect: ExpectedKeyState,
     addresses: &ClusterIpChange,
     stored: Option<&Tree>,
 ) -> Result<VersionedObject, WriteFailure> {
     let value = codec::encode_stored_object(admitted.object_tree()).into();
-    let is_snapshot_key = is_snapshot_key(&ctx.server.prefix, &key);
-    let mark = admitted.config_revision_of_transaction(&ctx.server.prefix).map_err(Status::from)?;
-    let put = Put { key, value, expect, ttl: ctx.ttl(), key_group_revision: mark };
-    let mut transaction = addresses.add_to_transaction(put.into());
-    if stored.is_some_and(|stored| is_removal_step(admitted.object_tree(), stored)) {
-        transaction = transaction.mark_as_deletion_step();
+    let is_snapshot_key = is_snapshot_key(&ctx.server.store_key_prefix, &key);
+    let mark = admitted
+        .admission_config_revision_action(&ctx.server.store_key_prefix)
+        .map_err(Status::from)?;
+    let put =
+        Put { key, value, expected_state: expect, ttl: ctx.ttl(), key_group_revision_action: mark };
+    let mut transaction = addresses.add_ip_reservations_to_transaction(put.into());
+    if stored.is_some_and(|stored| is_step_of_object_deletion(admitted.object_tree(), stored)) {
+        transaction = transaction.mark_as_step_of_object_deletion();
     }
     let (operation, mut preconditions) = match expect {
-        Expect::Absent => {
+        ExpectedKeyState::Absent => {
             ("create", CreatePreconditions::check_namespace_and_crd(ctx, &admitted).await?)
         }
-        Expect::At(_) => ("update", CreatePreconditions::default()),
+        ExpectedKeyState::At(_) => ("update", CreatePreconditions::default()),
     };
     ctx.write_begun_flag.mark_write_begun();
     let written = loop {
-        let transaction = preconditions.add_to_transaction(transaction.clone());
+        let transaction = preconditions.add_preconditions_to_transaction(transaction.clone());
         let written = ctx.time_store_request(operation, ctx.server.store.write(transaction)).await;
         // INVARIANT of store::Transaction: conditions are checked in their order, and that on the config
         // revision key comes before the preconditions.
-        if written.is_ok() || preconditions.has_failed_transaction(&written) {
-            attempt.record_config_verified();
+        if written.is_ok() || preconditions.has_failed_precondition(&written) {
+            attempt.record_admission_config_verified();
         }
         if let Some(written) =
             preconditions.recheck_changed_precondition(ctx, written, &admitted)?
@@ -74,7 +77,7 @@ pub(crate) async fn persist(
         }
     };
     let revision = await_write_visible(ctx, written, operation, is_snapshot_key).await?;
-    Ok(VersionedObject { tree: admitted.into_tree(), revision: Some(revision) })
+    Ok(VersionedObject { object_tree: admitted.into_tree(), revision: Some(revision) })
 }
 
 /// Removes an object whose removal was admitted, and waits until the local snapshot shows that. The cluster
@@ -86,22 +89,25 @@ pub(crate) async fn remove_admitted_object(
     key: &Key,
     admitted: AdmittedObject,
     stored: Option<&Tree>,
-    expect: Expect,
+    expect: ExpectedKeyState,
 ) -> Result<Tree, WriteFailure> {
-    let mark = admitted.config_revision_of_transaction(&ctx.server.prefix).map_err(Status::from)?;
-    let delete = Delete { key: key.clone(), expect, key_group_revision: mark };
+    let mark = admitted
+        .admission_config_revision_action(&ctx.server.store_key_prefix)
+        .map_err(Status::from)?;
+    let delete =
+        Delete { key: key.clone(), expected_state: expect, key_group_revision_action: mark };
     let stored = stored.unwrap_or(admitted.object_tree());
     ctx.write_begun_flag.mark_write_begun();
     loop {
         let held = ctx.server.find_owned_ip_reservation(stored).await;
-        let held = held.map_err(|error| ctx.read_failure_status("delete", &error))?;
-        let transaction =
-            ClusterIpChange::releasing_reservation(held).add_to_transaction(delete.clone().into());
+        let held = held.map_err(|error| ctx.store_read_error_status("delete", &error))?;
+        let transaction = ClusterIpChange::releasing_ip_reservation(held)
+            .add_ip_reservations_to_transaction(delete.clone().into());
         let written = ctx.time_store_request("delete", ctx.server.store.write(transaction)).await;
         if written.is_ok() {
-            attempt.record_config_verified();
+            attempt.record_admission_config_verified();
         }
-        let is_snapshot_key = is_snapshot_key(&ctx.server.prefix, key);
+        let is_snapshot_key = is_snapshot_key(&ctx.server.store_key_prefix, key);
         match await_write_visible(ctx, written, "delete", is_snapshot_key).await {
             Ok(_) => return Ok(admitted.into_tree()),
             Err(WriteFailure::AddressTaken) => ctx.check_deadline()?,
@@ -130,11 +136,11 @@ pub(crate) async fn await_write_visible(
             Err(out_of_space::out_of_space_status(tenant.as_deref()).into())
         }
         Err(WriteError::Throttled { tenant, retry_after }) => {
-            Err(out_of_space::throttled_status(&tenant, retry_after).into())
+            Err(out_of_space::write_throttled_status(&tenant, retry_after).into())
         }
         Err(WriteError::Timeout) => Err(WriteFailure::OutcomeUnknown(Status::timeout())),
         Err(WriteError::ConditionFailed { key, .. })
-            if is_reservation_key(&ctx.server.prefix, &key) =>
+            if is_ip_reservation_key(&ctx.server.store_key_prefix, &key) =>
         {
             Err(WriteFailure::AddressTaken)
         }
@@ -153,7 +159,7 @@ pub(crate) async fn await_write_visible(
 
 /// Whether an update leads to the removal of an object: it marks the object for deletion, or it removes a
 /// finalizer of a marked object. A marked object gets no new finalizers, so an object has few such updates.
-fn is_removal_step(new: &Tree, stored: &Tree) -> bool {
+fn is_step_of_object_deletion(new: &Tree, stored: &Tree) -> bool {
     let n_finalizers = |tree: &Tree| {
         let own = tree.get("spec").and_then(|spec| spec.get("finalizers"));
         let own = own.and_then(serde_json::Value::as_array).map_or(0, Vec::len);
@@ -191,7 +197,7 @@ mod tests {
             (&object(true, &["a"], &["b"]), &goes, false),
             (&object(true, &["a"], &[]), &object(true, &["a"], &["kubernetes"]), true),
         ] {
-            assert_eq!(is_removal_step(new, stored), want, "{new:?} {stored:?}");
+            assert_eq!(is_step_of_object_deletion(new, stored), want, "{new:?} {stored:?}");
         }
     }
 }

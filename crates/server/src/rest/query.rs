@@ -38,7 +38,7 @@ impl FieldValidation {
                 Ok(())
             }
             Self::Strict => {
-                codec::check_strict_validation(expected.kind, expected.version, findings)
+                codec::check_no_strict_findings(expected.kind, expected.version, findings)
                     .map_err(crate::error_status::IntoStatus::into_status)
             }
         }
@@ -65,9 +65,9 @@ pub(crate) enum RequestedRevision {
 /// The options of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListOptions {
-    pub(crate) state: RequestedRevision,
+    pub(crate) requested_revision: RequestedRevision,
     /// The page size; 0 for all objects.
-    pub(crate) limit: usize,
+    pub(crate) page_limit: usize,
     pub(crate) continue_token: String,
 }
 
@@ -115,7 +115,7 @@ impl Query {
     }
 
     /// The text of a parameter; empty if it is absent.
-    pub(crate) fn text_or_empty(&self, name: &str) -> &str {
+    pub(crate) fn parameter_or_empty(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
@@ -141,16 +141,16 @@ impl Query {
     }
 
     /// The options of a create, an update or a patch.
-    pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
+    pub(crate) fn parse_write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
         let mut errors = FieldErrors::new();
         if kind == "PatchOptions" && self.get("force").is_some() {
             let detail = "may not be specified for non-apply patch";
             errors.push(FieldPath::root("force").forbidden(detail));
         }
-        validate_field_manager(self.text_or_empty("fieldManager"), &mut errors);
+        validate_field_manager(self.parameter_or_empty("fieldManager"), &mut errors);
         let dry_run: Vec<&str> = self.all_parameter_values("dryRun").collect();
         let is_dry_run = api_object::parse_dry_run(&dry_run, &mut errors);
-        let field_validation = match self.text_or_empty("fieldValidation") {
+        let field_validation = match self.parameter_or_empty("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
             "" | "Warn" => FieldValidation::Warn,
             "Strict" => FieldValidation::Strict,
@@ -162,12 +162,12 @@ impl Query {
         };
         match errors.is_empty() {
             true => Ok(WriteOptions { is_dry_run, field_validation }),
-            false => Err(Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors)),
+            false => Err(Status::invalid_object(&GroupKind::new("meta.k8s.io", kind), "", &errors)),
         }
     }
 
     /// The options of a deletion whose body is empty.
-    pub(crate) fn delete_options(&self) -> Result<DeleteOptions, Status> {
+    pub(crate) fn parse_delete_options(&self) -> Result<DeleteOptions, Status> {
         let precondition =
             |name: &str| self.get(name).filter(|own| !own.is_empty()).map(str::to_owned);
         let dry_run: Vec<&str> = self.all_parameter_values("dryRun").collect();
@@ -179,19 +179,19 @@ impl Query {
             ignores_read_error: self.is_parameter_true(api_object::IGNORE_READ_ERROR),
             ..DeleteOptions::default()
         }
-        .with_policy_and_dry_run(self.get("propagationPolicy"), &dry_run)
+        .with_propagation_policy_and_dry_run(self.get("propagationPolicy"), &dry_run)
     }
 
     /// The options of a list.
-    pub(crate) fn list_options(&self) -> Result<ListOptions, Status> {
+    pub(crate) fn parse_list_options(&self) -> Result<ListOptions, Status> {
         // Only watches use `timeoutSeconds`, but a list refuses a malformed value as well.
         self.parse_integer("timeoutSeconds")?;
         let limit =
             usize::try_from(self.parse_integer("limit")?.unwrap_or_default()).unwrap_or_default();
-        let continue_token = self.text_or_empty("continue").to_owned();
-        let version = self.text_or_empty("resourceVersion");
+        let continue_token = self.parameter_or_empty("continue").to_owned();
+        let version = self.parameter_or_empty("resourceVersion");
         let mut errors = FieldErrors::new();
-        let is_exact = self.check_resource_version_match(version, &continue_token, &mut errors);
+        let is_exact = self.parse_resource_version_match(version, &continue_token, &mut errors);
         if self.get("sendInitialEvents").is_some() {
             let detail = "sendInitialEvents is forbidden for list";
             errors.push(FieldPath::root("sendInitialEvents").forbidden(detail));
@@ -216,11 +216,11 @@ impl Query {
                 }
             }
         };
-        Ok(ListOptions { state, limit, continue_token })
+        Ok(ListOptions { requested_revision: state, page_limit: limit, continue_token })
     }
 
     /// Whether `resourceVersionMatch` asks for the exact revision; `None` if it is absent.
-    fn check_resource_version_match(
+    fn parse_resource_version_match(
         &self,
         version: &str,
         token: &str,
@@ -256,8 +256,8 @@ impl Query {
         // A watch has no pages, but the limit has to be a number.
         self.parse_integer("limit")?;
         let mut errors = FieldErrors::new();
-        let version = self.text_or_empty("resourceVersion");
-        let wanted = self.text_or_empty("resourceVersionMatch");
+        let version = self.parameter_or_empty("resourceVersion");
+        let wanted = self.parameter_or_empty("resourceVersionMatch");
         let initial = self.parse_optional_flag("sendInitialEvents");
         let path = FieldPath::root("resourceVersionMatch");
         if initial.is_some() && wanted != "NotOlderThan" {
@@ -274,7 +274,7 @@ impl Query {
             if wanted != "NotOlderThan" {
                 errors.push(path.not_supported(wanted, &["NotOlderThan"]));
             }
-            if !self.text_or_empty("continue").is_empty() {
+            if !self.parameter_or_empty("continue").is_empty() {
                 errors.push(
                     path.forbidden("resourceVersionMatch is forbidden when continue is provided"),
                 );
@@ -312,7 +312,7 @@ pub(crate) fn parse_resource_version(text: &str) -> Result<u64, Status> {
 }
 
 fn invalid_list_options_status(errors: &FieldErrors) -> Status {
-    Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", errors)
+    Status::invalid_object(&GroupKind::new("meta.k8s.io", "ListOptions"), "", errors)
 }
 
 /// The limit on the bytes of `fieldManager`.
@@ -349,8 +349,8 @@ mod tests {
             ),
             ("resourceVersion=5&resourceVersionMatch=Exact", RequestedRevision::Exactly(5)),
         ] {
-            let options = Query::parse(&format!("/x?{query}")).list_options().unwrap();
-            assert_eq!(options.state, want, "{query}");
+            let options = Query::parse(&format!("/x?{query}")).parse_list_options().unwrap();
+            assert_eq!(options.requested_revision, want, "{query}");
         }
     }
 
@@ -381,7 +381,7 @@ mod tests {
             ("limit=99999999999999999999", 400, "value out of range"),
             ("timeoutSeconds=x", 400, "parsing \"x\": invalid syntax"),
         ] {
-            let status = Query::parse(&format!("/x?{query}")).list_options().unwrap_err();
+            let status = Query::parse(&format!("/x?{query}")).parse_list_options().unwrap_err();
             assert_eq!(status.code, code, "{query}");
             assert!(status.message.contains(text), "{query} {}", status.message);
         }
@@ -429,14 +429,15 @@ mod tests {
                 "force: Forbidden: may not be specified for non-apply patch",
             ),
         ] {
-            let status = Query::parse(&format!("/x?{query}")).write_options(kind).unwrap_err();
+            let status =
+                Query::parse(&format!("/x?{query}")).parse_write_options(kind).unwrap_err();
             assert_eq!(status.code, 422);
             assert!(status.message.contains(text), "{}", status.message);
             let details = status.details.unwrap();
             assert_eq!((details.group.as_str(), details.kind.as_str()), ("meta.k8s.io", kind));
         }
-        let options =
-            Query::parse("/x?dryRun=All&fieldValidation=Strict").write_options("CreateOptions");
+        let options = Query::parse("/x?dryRun=All&fieldValidation=Strict")
+            .parse_write_options("CreateOptions");
         let want = WriteOptions { is_dry_run: true, field_validation: FieldValidation::Strict };
         assert_eq!(options, Ok(want));
     }

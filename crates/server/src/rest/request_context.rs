@@ -26,7 +26,7 @@ use crate::write_begun_flag::WriteBegunFlag;
 pub(crate) struct RequestContext<'a> {
     pub(crate) server: &'a ServerState,
     /// The user, the verb and the target that were authorized, and the snapshot they were authorized by.
-    pub(crate) authorized: &'a Authorized,
+    pub(crate) authorization_proof: &'a Authorized,
     pub(crate) resource: &'a Resource,
     /// The authorized namespace; `None` for cluster-scoped resources and for all namespaces.
     pub(crate) namespace: Option<&'a str>,
@@ -46,25 +46,25 @@ pub(crate) struct RequestContext<'a> {
     /// The server writes its own bootstrap objects, which must not depend on hooks.
     pub(crate) is_exempt_from_hooks: bool,
     /// The object is one of a deletecollection.
-    pub(crate) is_collection_member: bool,
+    pub(crate) is_delete_collection_member: bool,
 }
 
 /// An object and the revision that clients see as its resourceVersion.
 #[derive(Debug, Clone)]
 pub(crate) struct VersionedObject {
-    pub(crate) tree: Tree,
+    pub(crate) object_tree: Tree,
     /// `None` if the object is not stored.
     pub(crate) revision: Option<Revision>,
 }
 
 impl VersionedObject {
     /// Writes the resourceVersion into the object.
-    pub(crate) fn into_tree(mut self) -> Tree {
+    pub(crate) fn into_tree_with_resource_version(mut self) -> Tree {
         if let Some(revision) = self.revision {
-            let metadata = api_object::metadata_mut(&mut self.tree);
+            let metadata = api_object::metadata_mut(&mut self.object_tree);
             metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         }
-        self.tree
+        self.object_tree
     }
 }
 
@@ -80,10 +80,10 @@ impl<'a> RequestContext<'a> {
     ) -> Self {
         Self {
             server,
-            authorized: route.authorized,
+            authorization_proof: route.authorization_proof,
             resource: &route.resource,
             namespace: route.namespace,
-            name: route.authorized.target_resource().map_or("", |target| &target.name),
+            name: route.authorization_proof.target_resource().map_or("", |target| &target.name),
             subresource: route.subresource,
             query,
             now,
@@ -91,7 +91,7 @@ impl<'a> RequestContext<'a> {
             write_begun_flag,
             seat: None,
             is_exempt_from_hooks: false,
-            is_collection_member: false,
+            is_delete_collection_member: false,
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> RequestContext<'a> {
         let target = authorized.target_resource();
         let namespace = target.map(|target| target.namespace.as_str());
         RequestContext {
-            authorized,
+            authorization_proof: authorized,
             namespace: namespace.filter(|_| self.resource.is_namespaced()),
             name: target.map_or("", |target| &target.name),
             ..*self
@@ -113,7 +113,7 @@ impl<'a> RequestContext<'a> {
 
     /// The user name that limits count the request under; `None` for members of `system:masters`, who are exempt.
     pub(crate) fn user_for_limits(&self) -> Option<&'a str> {
-        user_for_limits(self.authorized.user())
+        user_for_limits(self.authorization_proof.user())
     }
 
     /// Checks before a write that not too many responses wait for the user: the response of a write is not refused.
@@ -122,7 +122,7 @@ impl<'a> RequestContext<'a> {
     /// 429 if too many bytes wait for the user.
     pub(crate) fn check_user_response_bytes(&self) -> Result<(), Status> {
         let Some(user) = self.user_for_limits() else { return Ok(()) };
-        match self.server.response_bytes.check_bytes_available(user) {
+        match self.server.response_bytes_limit.check_response_bytes_available(user) {
             Err(error @ ResponseBytesError::User { .. }) => {
                 self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
                 Err(error.to_status())
@@ -141,8 +141,8 @@ impl<'a> RequestContext<'a> {
         let Some(user) = self.user_for_limits().filter(|_| n_bytes >= COUNTED_BYTES_MIN) else {
             return Ok(());
         };
-        let limit = &self.server.response_bytes;
-        let counted = match self.authorized.verb() {
+        let limit = &self.server.response_bytes_limit;
+        let counted = match self.authorization_proof.verb() {
             // A list has already counted the bytes of its objects.
             Some(Verb::List | Verb::DeleteCollection | Verb::Watch) => return Ok(()),
             Some(Verb::Get) => limit.reserve(user, n_bytes).map_err(|error| {
@@ -168,7 +168,7 @@ impl<'a> RequestContext<'a> {
 
     /// How long the store keeps an object that no client deletes; `None` for ever.
     pub(crate) fn ttl(&self) -> Option<std::time::Duration> {
-        (self.resource.kind == "Event" && !self.resource.is_custom())
+        (self.resource.kind == "Event" && !self.resource.is_custom_resource())
             .then_some(self.server.api_settings.event_ttl)
     }
 
@@ -184,15 +184,22 @@ impl<'a> RequestContext<'a> {
 impl RequestContext<'_> {
     /// The key of an object of the resource in the namespace of the request.
     pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
-        let text =
-            api_resources::object_key(&self.server.prefix, self.resource, self.namespace, name);
-        text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
+        let text = api_resources::object_key(
+            &self.server.store_key_prefix,
+            self.resource,
+            self.namespace,
+            name,
+        );
+        text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found_status(name))
     }
 
     /// The common prefix of the keys of a list.
-    pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
-        let text =
-            api_resources::list_key_prefix(&self.server.prefix, self.resource, self.namespace);
+    pub(crate) fn list_key_prefix(&self) -> Result<Prefix, Status> {
+        let text = api_resources::list_key_prefix(
+            &self.server.store_key_prefix,
+            self.resource,
+            self.namespace,
+        );
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
     }
 
@@ -217,13 +224,13 @@ impl RequestContext<'_> {
     ///
     /// # Errors
     /// 429, before the attempt calls its first webhook, if too many requests wait or their objects take too much memory.
-    pub(crate) async fn wait_for_hooks<T>(
+    pub(crate) async fn wait_for_admission_webhooks<T>(
         &self,
         wait: WebhookWait,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         match self.seat {
-            Some(seat) => seat.wait_for_hooks(wait, calls).await,
+            Some(seat) => seat.wait_for_admission_webhooks(wait, calls).await,
             None => Ok(calls.await),
         }
     }
@@ -232,12 +239,12 @@ impl RequestContext<'_> {
     ///
     /// # Errors
     /// 429 if they do not decide at once, too many requests wait, and the request has not waited before.
-    pub(crate) async fn wait_for_check<T>(
+    pub(crate) async fn wait_for_authorizers_of_check<T>(
         &self,
         deciding: impl Future<Output = T>,
     ) -> Result<T, Status> {
         match self.seat {
-            Some(seat) => seat.wait_for_check(deciding).await,
+            Some(seat) => seat.wait_for_authorizers_of_check(deciding).await,
             None => Ok(deciding.await),
         }
     }
@@ -245,7 +252,7 @@ impl RequestContext<'_> {
     /// Waits for a turn of the user, because the rest of the request occupies a processor for long.
     pub(crate) async fn wait_for_processor_turn(&self) {
         if let Some(seat) = self.seat {
-            seat.long_work.begin_long_computation().await;
+            seat.long_computation_flag.begin_long_computation().await;
         }
     }
 
@@ -263,7 +270,7 @@ impl RequestContext<'_> {
         }
     }
 
-    pub(crate) fn not_found(&self, name: &str) -> Status {
+    pub(crate) fn not_found_status(&self, name: &str) -> Status {
         Status::not_found(&self.resource.group_resource(), name)
     }
 
@@ -285,11 +292,11 @@ impl RequestContext<'_> {
     }
 
     /// The response to a failed read of the store.
-    pub(crate) fn read_failure_status(&self, operation: &str, error: &ReadError) -> Status {
+    pub(crate) fn store_read_error_status(&self, operation: &str, error: &ReadError) -> Status {
         match error {
-            ReadError::Compacted { .. } => {
-                Status::expired("The resourceVersion for the provided list is too old.")
-            }
+            ReadError::Compacted { .. } => Status::resource_version_expired(
+                "The resourceVersion for the provided list is too old.",
+            ),
             ReadError::Future { requested, current } => {
                 Status::too_large_resource_version(requested.as_u64(), current.as_u64())
             }
@@ -309,12 +316,12 @@ pub(crate) fn written_kind<'r>(
 ) -> ExpectedKind<'r> {
     let subresource = subresource.unwrap_or_default();
     let kind = kind_of_written_object(resource, subresource);
-    let has_own_kind = resource.subresource(subresource).is_some_and(|own| own.kind.is_some());
+    let has_own_kind = resource.find_subresource(subresource).is_some_and(|own| own.kind.is_some());
     ExpectedKind {
         group: kind.group,
         version: kind.version,
         kind: kind.kind,
-        is_custom_resource: resource.is_custom() && !has_own_kind,
+        is_custom_resource: resource.is_custom_resource() && !has_own_kind,
     }
 }
 
@@ -322,7 +329,7 @@ pub(crate) fn written_kind<'r>(
 pub(crate) fn decode_stored_entry(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
     let mut tree: Tree = codec::decode_stored_object(&entry.value)
         .map_err(|error| undecodable_objects::undecodable_status(&error.to_string()))?;
-    if resource.is_custom() {
+    if resource.is_custom_resource() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }
     Ok(tree)

@@ -10,7 +10,8 @@ use serde_json::Value;
 use store::Entry;
 
 use crate::admission::{
-    WriteAttempt, WriteRequest, admit_mutating, establish_config_freshness, run_built_in_checks,
+    WriteAttempt, WriteRequest, admit_mutating, establish_admission_config_freshness,
+    run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
@@ -34,12 +35,13 @@ pub(crate) fn read_scale(
     ctx: &RequestContext<'_>,
     object: VersionedObject,
 ) -> Result<VersionedObject, Status> {
-    let scale = scale_of_object(ctx.resource, &object.tree).map_err(IntoStatus::into_status)?;
+    let scale =
+        scale_of_object(ctx.resource, &object.object_tree).map_err(IntoStatus::into_status)?;
     match scale.missing_replicas_path {
-        None => Ok(VersionedObject { tree: scale.scale_tree, revision: object.revision }),
+        None => Ok(VersionedObject { object_tree: scale.scale_tree, revision: object.revision }),
         Some(path) => {
             let path = go_compat::quote(&path);
-            Err(Status::internal(&format!("the spec replicas field {path} does not exist")))
+            Err(Status::internal_error(&format!("the spec replicas field {path} does not exist")))
         }
     }
 }
@@ -72,13 +74,13 @@ pub(super) async fn attempt_scale(
     if !is_patch {
         check_uid_precondition(ctx, &scale, &old)?;
     }
-    let write = WriteRequest::update(ctx.subresource, options, ctx.query)
+    let write = WriteRequest::for_update(ctx.subresource, options, ctx.query)
         .with_stored_revision(entry.mod_rev);
-    establish_config_freshness(ctx, attempt, &write, &scale).await?;
+    establish_admission_config_freshness(ctx, attempt, &write, &scale).await?;
     let mut scale =
         admit_mutating(ctx, attempt, &write, scale, Some(&old_scale.scale_tree)).await?;
     let replicas = valid_replicas(ctx, &scale, &old_scale, is_patch)?;
-    check_uid(ctx, &scale, &old)?;
+    check_scale_uid(ctx, &scale, &old)?;
     // A Scale without a resourceVersion changes the newest object, as a patch does.
     take_and_check_resource_version(ctx, &mut scale, entry.mod_rev, true)?;
     let mut new = old.clone();
@@ -90,16 +92,17 @@ pub(super) async fn attempt_scale(
     errors.append(api_object::validate_metadata_update(&new, &old));
     errors.append(validate_content_update(&object_ctx, &new, &old));
     if !errors.is_empty() {
-        return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors).into());
+        return Err(Status::invalid_object(&ctx.group_kind(), ctx.name, &errors).into());
     }
     let checked = run_built_in_checks(&object_ctx, new, Some(&old), &mut attempt.warnings).await?;
     let (addresses, revision) = (ClusterIpChange::default(), entry.mod_rev);
     let written =
         store_updated_object(ctx, attempt, &write, checked, &old, options, revision, &addresses)
             .await?;
-    let scale =
-        scale_of_object(ctx.resource, &written.object.tree).map_err(IntoStatus::into_status)?;
-    let object = VersionedObject { tree: scale.scale_tree, revision: written.object.revision };
+    let scale = scale_of_object(ctx.resource, &written.object.object_tree)
+        .map_err(IntoStatus::into_status)?;
+    let object =
+        VersionedObject { object_tree: scale.scale_tree, revision: written.object.revision };
     Ok(WriteResult { object, ..written })
 }
 
@@ -125,13 +128,13 @@ fn valid_replicas(
     let value = BadValue::Json(replicas.to_string());
     let detail = "must be greater than or equal to 0";
     errors.push(path.child("replicas").invalid(value, detail));
-    Err(Status::invalid(&scale_resource().group_kind(), ctx.name, &errors))
+    Err(Status::invalid_object(&scale_resource().group_kind(), ctx.name, &errors))
 }
 
 /// Checks the uid of the Scale of a built-in workload, which a patch or a hook may have changed.
-fn check_uid(ctx: &RequestContext<'_>, scale: &Tree, old: &Tree) -> Result<(), Status> {
+fn check_scale_uid(ctx: &RequestContext<'_>, scale: &Tree, old: &Tree) -> Result<(), Status> {
     let (own, stored) = (api_object::uid(scale), api_object::uid(old));
-    if ctx.resource.is_custom() || own.is_empty() || own == stored {
+    if ctx.resource.is_custom_resource() || own.is_empty() || own == stored {
         return Ok(());
     }
     let why =

@@ -5,19 +5,19 @@ use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{GroupKind, Status, Tree};
 use api_resources::Verb;
 use field_errors::{FieldErrors, FieldPath};
-use store::{Entry, Expect, Revision};
+use store::{Entry, ExpectedKeyState, Revision};
 
 use crate::admission::{
-    CheckedObject, ConfigurationFreshnessRequirement, FinalOrRetry, WriteAttempt, WriteRequest,
+    AdmissionFreshnessRequirement, CheckedObject, FinalOrRetry, WriteAttempt, WriteRequest,
     admit_mutating, admit_object, admit_scaled_object, check_grants_of_invalid_object,
-    check_object_sent_by_node, establish_config_freshness, run_built_in_checks,
+    check_object_sent_by_node, establish_admission_config_freshness, run_built_in_checks,
 };
 use crate::authorize::authorize_other_verb;
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
-use crate::initializers::{delete_failed_object, has_failed_initialization};
+use crate::initializers::{delete_after_failed_initialization, has_failed_initialization};
 use crate::rest::create::{WriteResult, create_with_attempt};
-use crate::rest::get::read_newest_unless_known;
+use crate::rest::get::read_newest_entry_unless_known;
 use crate::rest::object_metadata::{
     check_names_match_url, dedup_owner_references, normalize_metadata, set_authorized_name,
     validate_metadata,
@@ -75,10 +75,10 @@ async fn update_or_patch(
     if let ReplaceOrPatch::Replace(tree) = change {
         check_update_names_target(ctx, tree)?;
     }
-    let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
+    let mut attempt = WriteAttempt::new(AdmissionFreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
-        let current = read_newest_unless_known(ctx, &key, known.take(), "update").await?;
+        let current = read_newest_entry_unless_known(ctx, &key, known.take(), "update").await?;
         let Some(entry) = current else {
             return create_on_update(ctx, change, options, attempt, report).await;
         };
@@ -113,9 +113,9 @@ async fn create_on_update(
     attempt: WriteAttempt,
     report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
-    let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
+    let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found_status(ctx.name)) };
     if !ctx.resource.allows_create_on_update || ctx.subresource.is_some() {
-        return Err(ctx.not_found(ctx.name));
+        return Err(ctx.not_found_status(ctx.name));
     }
     // An object with the uid that the client expects does not exist.
     check_uid_precondition(ctx, tree, &Tree::new())?;
@@ -165,9 +165,9 @@ async fn attempt_update(
     check_object_sent_by_node(ctx, &new, &old).await?;
     api_resources::complete_updated_object(ctx.resource, &mut new, &old, subresource)
         .map_err(IntoStatus::into_status)?;
-    let write =
-        WriteRequest::update(subresource, options, ctx.query).with_stored_revision(entry.mod_rev);
-    establish_config_freshness(ctx, attempt, &write, &new).await?;
+    let write = WriteRequest::for_update(subresource, options, ctx.query)
+        .with_stored_revision(entry.mod_rev);
+    establish_admission_config_freshness(ctx, attempt, &write, &new).await?;
     let mut new = admit_mutating(ctx, attempt, &write, new, Some(&old)).await?;
     // The object is stored under the authorized name. If a hook changes the name in the object, the validation below
     // refuses it, because the stored object has the authorized name.
@@ -180,7 +180,7 @@ async fn attempt_update(
     errors.append(validate_content_update(ctx, &new, &old));
     if !errors.is_empty() {
         check_grants_of_invalid_object(ctx, &new, Some(&old)).await?;
-        return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors).into());
+        return Err(Status::invalid_object(&ctx.group_kind(), ctx.name, &errors).into());
     }
     let mut checked = run_built_in_checks(ctx, new, Some(&old), &mut attempt.warnings).await?;
     let without_ip = (ctx.is_service_resource() && subresource.is_none()).then(|| checked.clone());
@@ -218,12 +218,12 @@ pub(super) async fn store_updated_object(
     let written = |shown: VersionedObject| {
         Ok(WriteResult { object: shown, code: 200, object_initialization_wait: None })
     };
-    let unchanged = |tree: Tree| VersionedObject { tree, revision: Some(revision) };
+    let unchanged = |tree: Tree| VersionedObject { object_tree: tree, revision: Some(revision) };
     if options.is_dry_run {
         return written(unchanged(admitted.into_tree()));
     }
     let key = ctx.key(ctx.name)?;
-    let expect = Expect::At(revision);
+    let expect = ExpectedKeyState::At(revision);
     if is_deletion_complete(ctx, admitted.object_tree()) {
         let tree = remove_admitted_object(ctx, attempt, &key, admitted, Some(old), expect).await?;
         return written(unchanged(tree));
@@ -233,8 +233,8 @@ pub(super) async fn store_updated_object(
         true => unchanged(admitted.into_tree()),
         false => persist(ctx, attempt, key.clone(), admitted, expect, addresses, Some(old)).await?,
     };
-    if has_failed_initialization(&shown.tree) {
-        delete_failed_object(ctx, &key, &shown).await;
+    if has_failed_initialization(&shown.object_tree) {
+        delete_after_failed_initialization(ctx, &key, &shown).await;
     }
     written(shown)
 }
@@ -289,7 +289,7 @@ pub(super) fn take_and_check_resource_version(
         errors.push(path.invalid(0, "must be specified for an update"));
         // Kubernetes has the resource in place of the kind here.
         let resource = GroupKind::new(&ctx.resource.group, &ctx.resource.plural);
-        return Err(Status::invalid(&resource, ctx.name, &errors));
+        return Err(Status::invalid_object(&resource, ctx.name, &errors));
     }
     if parse_resource_version(version)? == revision.as_u64() {
         return Ok(());

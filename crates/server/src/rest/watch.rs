@@ -10,7 +10,7 @@ use std::time::Duration;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::EventType;
+use codec::WatchEventType;
 use concurrency_limit::{LimitReached, Permit};
 use serde_json::json;
 use store::{
@@ -19,7 +19,7 @@ use store::{
 };
 use tokio::time::{Instant, Sleep};
 
-use crate::decodable_versions::DecodableVersions;
+use crate::decodable_object_cache::DecodableObjectCache;
 use crate::initializers::is_stored_uninitialized;
 use crate::rest::get::wait_for_store_revision;
 use crate::rest::{ObjectFilter, RequestContext, WatchOptions, WatchStart, decode_stored_entry};
@@ -42,7 +42,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 /// An event of a watch.
 #[derive(Debug)]
 pub(crate) struct WatchEvent {
-    pub(crate) event_type: EventType,
+    pub(crate) event_type: WatchEventType,
     pub(crate) object: WatchEventObject,
 }
 
@@ -65,14 +65,14 @@ pub(crate) struct WatchEnd;
 pub(crate) struct Watcher {
     store: Arc<dyn Store>,
     source: Option<Box<dyn Watch>>,
-    prefix: Prefix,
-    decodable_versions: Arc<DecodableVersions>,
+    list_key_prefix: Prefix,
+    decodable_object_cache: Arc<DecodableObjectCache>,
     pub(crate) resource: Arc<Resource>,
     filter: ObjectFilter,
     /// Events that were not sent yet.
     pending_events: VecDeque<WatchEvent>,
     /// The objects that existed when the watch began and were not read yet.
-    unread_objects: Option<UnreadObjects>,
+    unread_initial_objects: Option<UnreadInitialObjects>,
     /// Every event up to this revision was sent or is pending.
     through_revision: Revision,
     allows_bookmarks: bool,
@@ -80,18 +80,18 @@ pub(crate) struct Watcher {
     last_bookmark: (Instant, Revision),
     /// Fires when a bookmark may be due or the watch ends. It is reset only after it has fired, because most events
     /// arrive long before.
-    timer: Pin<Box<Sleep>>,
-    pub(crate) ends_at: Instant,
-    has_ended: bool,
+    bookmark_or_end_timer: Pin<Box<Sleep>>,
+    pub(crate) watch_ends_at: Instant,
+    has_watch_ended: bool,
     /// `None` for a member of `system:masters`.
     _watch_permit: Option<Permit>,
 }
 
 /// The position in the objects that existed at the revision at which a watch began.
-struct UnreadObjects {
+struct UnreadInitialObjects {
     revision: Revision,
     /// The last key that was read.
-    after: Key,
+    last_read_key: Key,
 }
 
 /// Begins a watch, with the current objects if the client asks for them.
@@ -106,26 +106,26 @@ pub(crate) async fn watch(
     let mut watcher = Watcher {
         store: Arc::clone(&ctx.server.store),
         source: None,
-        prefix: ctx.key_prefix()?,
-        decodable_versions: Arc::clone(&ctx.server.decodable_versions),
+        list_key_prefix: ctx.list_key_prefix()?,
+        decodable_object_cache: Arc::clone(&ctx.server.decodable_object_cache),
         resource,
         filter,
         pending_events: VecDeque::new(),
-        unread_objects: None,
+        unread_initial_objects: None,
         through_revision: Revision::ZERO,
         allows_bookmarks: options.allows_bookmarks,
         bookmark_interval: ctx.server.api_settings.bookmark_interval,
         last_bookmark: (Instant::now(), Revision::ZERO),
-        timer: Box::pin(tokio::time::sleep_until(Instant::now())),
-        ends_at,
-        has_ended: false,
+        bookmark_or_end_timer: Box::pin(tokio::time::sleep_until(Instant::now())),
+        watch_ends_at: ends_at,
+        has_watch_ended: false,
         _watch_permit: permit,
     };
     match options.start {
         WatchStart::After(0) => {
             let current = ctx.server.store.current_rev().await;
             watcher.through_revision =
-                current.map_err(|error| ctx.read_failure_status("watch", &error))?;
+                current.map_err(|error| ctx.store_read_error_status("watch", &error))?;
         }
         WatchStart::After(number) => watcher.through_revision = Revision::new(number),
         WatchStart::Initial { not_older_than, .. } => {
@@ -171,8 +171,8 @@ async fn add_current_objects(
     watcher: &mut Watcher,
 ) -> Result<(), Status> {
     let request = initial_page_request(Bound::Unbounded, At::Newest);
-    let page = ctx.server.store.list(&watcher.prefix, request).await;
-    let page = page.map_err(|error| ctx.read_failure_status("watch", &error))?;
+    let page = ctx.server.store.list(&watcher.list_key_prefix, request).await;
+    let page = page.map_err(|error| ctx.store_read_error_status("watch", &error))?;
     watcher.through_revision = page.revision;
     watcher.add_initial_page(page);
     Ok(())
@@ -198,36 +198,40 @@ impl Watcher {
                 }
                 return Ok(event);
             }
-            if self.has_ended {
+            if self.has_watch_ended {
                 return Err(WatchEnd);
             }
             let now = Instant::now();
-            if now >= self.ends_at {
-                self.has_ended = true;
+            if now >= self.watch_ends_at {
+                self.has_watch_ended = true;
                 continue;
             }
-            if let Some(unread) = &self.unread_objects {
-                let (revision, after) = (unread.revision, unread.after.clone());
+            if let Some(unread) = &self.unread_initial_objects {
+                let (revision, after) = (unread.revision, unread.last_read_key.clone());
                 self.read_initial_page(revision, after).await;
                 continue;
             }
             if let Some(event) = self.take_due_bookmark(now) {
                 return Ok(event);
             }
-            let mut wake = self.ends_at;
-            if self.allows_bookmarks && now + LAST_BOOKMARK < self.ends_at {
-                wake = (self.ends_at - LAST_BOOKMARK).min(now + self.bookmark_interval);
+            let mut wake = self.watch_ends_at;
+            if self.allows_bookmarks && now + LAST_BOOKMARK < self.watch_ends_at {
+                wake = (self.watch_ends_at - LAST_BOOKMARK).min(now + self.bookmark_interval);
             }
-            if self.timer.is_elapsed() || self.timer.deadline() > wake {
-                self.timer.as_mut().reset(wake);
+            if self.bookmark_or_end_timer.is_elapsed()
+                || self.bookmark_or_end_timer.deadline() > wake
+            {
+                self.bookmark_or_end_timer.as_mut().reset(wake);
             }
-            match self.read_next_batch().await {
+            match self.read_next_event_batch().await {
                 Ok(()) => {}
-                Err(WatchError::Compacted { .. }) => self.end_with_error(Status::expired(
-                    "The resourceVersion for the provided watch is too old.",
-                )),
+                Err(WatchError::Compacted { .. }) => {
+                    self.end_with_error(Status::resource_version_expired(
+                        "The resourceVersion for the provided watch is too old.",
+                    ))
+                }
                 // The store is closed or unavailable; the client resumes from its last revision.
-                Err(WatchError::Unavailable(_)) => self.has_ended = true,
+                Err(WatchError::Unavailable(_)) => self.has_watch_ended = true,
             }
         }
     }
@@ -235,14 +239,16 @@ impl Watcher {
     /// Reads the next objects that existed when the watch began.
     async fn read_initial_page(&mut self, revision: Revision, after: Key) {
         let request = initial_page_request(Bound::Excluded(after), At::Exactly(revision));
-        match self.store.list(&self.prefix, request).await {
+        match self.store.list(&self.list_key_prefix, request).await {
             Ok(page) => self.add_initial_page(page),
-            Err(ReadError::Compacted { .. }) => self.end_with_error(Status::expired(
-                "The resourceVersion for the provided watch is too old.",
-            )),
+            Err(ReadError::Compacted { .. }) => {
+                self.end_with_error(Status::resource_version_expired(
+                    "The resourceVersion for the provided watch is too old.",
+                ))
+            }
             // The client begins again.
             Err(ReadError::Future { .. } | ReadError::Unavailable(_) | ReadError::Timeout) => {
-                self.has_ended = true;
+                self.has_watch_ended = true;
             }
         }
         if self.pending_events.is_empty() {
@@ -257,21 +263,23 @@ impl Watcher {
         let last = page.items.last().map(|item| item.key.clone());
         for item in page.items {
             let revision = item.entry.mod_rev;
-            if let Some(value) = self.visible_value(&item.key, item.entry) {
+            if let Some(value) = self.visible_object_bytes(&item.key, item.entry) {
                 let object = WatchEventObject::Stored(value, revision);
-                self.pending_events.push_back(WatchEvent { event_type: EventType::Added, object });
+                self.pending_events
+                    .push_back(WatchEvent { event_type: WatchEventType::Added, object });
             }
         }
         let revision = page.revision;
-        self.unread_objects = last
+        self.unread_initial_objects = last
             .filter(|_| page.n_remaining_items > 0)
-            .map(|after| UnreadObjects { revision, after });
-        if self.allows_bookmarks && self.unread_objects.is_none() {
+            .map(|after| UnreadInitialObjects { revision, last_read_key: after });
+        if self.allows_bookmarks && self.unread_initial_objects.is_none() {
             let mut bookmark = self.new_bookmark(revision);
             let annotations = json!({INITIAL_EVENTS_END: "true"});
             api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
             let object = WatchEventObject::Tree(bookmark);
-            self.pending_events.push_back(WatchEvent { event_type: EventType::Bookmark, object });
+            self.pending_events
+                .push_back(WatchEvent { event_type: WatchEventType::Bookmark, object });
         }
     }
 
@@ -281,11 +289,11 @@ impl Watcher {
     }
 
     /// Waits for the next events of the store, or until the timer fires.
-    async fn read_next_batch(&mut self) -> Result<(), WatchError> {
+    async fn read_next_event_batch(&mut self) -> Result<(), WatchError> {
         let source = match &mut self.source {
             Some(source) => source,
             None => {
-                let (prefix, after) = (self.prefix.clone(), self.through_revision);
+                let (prefix, after) = (self.list_key_prefix.clone(), self.through_revision);
                 let begun =
                     self.store.watch_with_wake_order(prefix, after, WakeOrder::InGroup).await?;
                 self.source.insert(begun)
@@ -295,7 +303,7 @@ impl Watcher {
         let batch = tokio::select! {
             biased;
             batch = source.next() => batch?,
-            () = &mut self.timer => return Ok(()),
+            () = &mut self.bookmark_or_end_timer => return Ok(()),
         };
         let n_events = batch.events.len();
         for event in batch.events {
@@ -317,14 +325,14 @@ impl Watcher {
             return None;
         }
         let revision = event.revision;
-        let visible = |entry: Entry| self.visible_value(&event.key, entry);
+        let visible = |entry: Entry| self.visible_object_bytes(&event.key, entry);
         let (event_type, value) = match event.change {
-            Change::Create(entry) => (EventType::Added, visible(entry)?),
-            Change::Delete { prev } => (EventType::Deleted, visible(prev)?),
+            Change::Create(entry) => (WatchEventType::Added, visible(entry)?),
+            Change::Delete { prev } => (WatchEventType::Deleted, visible(prev)?),
             Change::Update { entry, prev } => match (visible(prev), visible(entry)) {
-                (Some(_), Some(value)) => (EventType::Modified, value),
-                (None, Some(value)) => (EventType::Added, value),
-                (Some(value), None) => (EventType::Deleted, value),
+                (Some(_), Some(value)) => (WatchEventType::Modified, value),
+                (None, Some(value)) => (WatchEventType::Added, value),
+                (Some(value), None) => (WatchEventType::Deleted, value),
                 (None, None) => return None,
             },
         };
@@ -332,11 +340,11 @@ impl Watcher {
     }
 
     /// The stored form of an object that matches the filter.
-    fn visible_value(&self, key: &Key, entry: Entry) -> Option<Bytes> {
+    fn visible_object_bytes(&self, key: &Key, entry: Entry) -> Option<Bytes> {
         if self.filter.hides_uninitialized() && is_stored_uninitialized(&entry.value) {
             return None;
         }
-        let listed = self.decodable_versions.entry_or_placeholder(&self.resource, key, entry);
+        let listed = self.decodable_object_cache.entry_or_placeholder(&self.resource, key, entry);
         let matches = |tree: Tree| match listed.is_placeholder {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),
@@ -348,14 +356,14 @@ impl Watcher {
 
     fn take_due_bookmark(&mut self, now: Instant) -> Option<WatchEvent> {
         let (sent_at, sent) = self.last_bookmark;
-        let is_last = now + LAST_BOOKMARK >= self.ends_at;
+        let is_last = now + LAST_BOOKMARK >= self.watch_ends_at;
         let is_due = is_last || now.duration_since(sent_at) >= self.bookmark_interval;
         if !self.allows_bookmarks || !is_due || self.through_revision <= sent {
             return None;
         }
         self.last_bookmark = (now, self.through_revision);
         let object = WatchEventObject::Tree(self.new_bookmark(self.through_revision));
-        Some(WatchEvent { event_type: EventType::Bookmark, object })
+        Some(WatchEvent { event_type: WatchEventType::Bookmark, object })
     }
 
     fn new_bookmark(&self, revision: Revision) -> Tree {
@@ -369,7 +377,7 @@ impl Watcher {
 
     fn end_with_error(&mut self, status: Status) {
         let object = WatchEventObject::Status(Box::new(status));
-        self.pending_events.push_back(WatchEvent { event_type: EventType::Error, object });
-        self.has_ended = true;
+        self.pending_events.push_back(WatchEvent { event_type: WatchEventType::Error, object });
+        self.has_watch_ended = true;
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use server::ServerOptions;
-use store::{At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, Store};
+use store::{At, Delete, ExpectedKeyState, Key, ListRequest, Prefix, Put, Revision, Store};
 use tokio::task::JoinSet;
 
 use crate::admission_hooks::{HookAuthority, VALIDATING, answering, register, rule};
@@ -132,10 +132,10 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
         let address = format!("10.0.0.{number}");
         if address != kept && address != bare {
             let value = json!({"service": "default/gone", "uid": "gone"}).to_string().into();
-            let (key, expect) = (own(&address), Expect::Absent);
+            let (key, expected_state) = (own(&address), ExpectedKeyState::Absent);
             cluster
                 .store
-                .put(Put { key, value, expect, ttl: None, key_group_revision: None })
+                .put(Put { key, value, expected_state, ttl: None, key_group_revision_action: None })
                 .await
                 .unwrap();
             lost.push(address);
@@ -145,8 +145,12 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
     assert!(full["message"].as_str().unwrap().ends_with("range is full"), "{full}");
     let key = own(&bare);
     let entry = cluster.store.get(&key, At::Newest).await.unwrap().entry.expect("a reservation");
-    let expect = Expect::At(entry.mod_rev);
-    cluster.store.delete(Delete { key, expect, key_group_revision: None }).await.unwrap();
+    let expected_state = ExpectedKeyState::At(entry.mod_rev);
+    cluster
+        .store
+        .delete(Delete { key, expected_state, key_group_revision_action: None })
+        .await
+        .unwrap();
     let cluster = cluster.restart().await;
     let admin = cluster.admin();
     let (services, reserved) =
@@ -169,18 +173,24 @@ async fn services_that_nobody_understands_keep_their_addresses() {
     let shared = admin.post(SERVICES, &service("shared")).await.expect(201);
     let key = Key::new("/registry/services/specs/default/broken").unwrap();
     let at = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
-    let expect = Expect::At(Revision::new(at));
+    let expected_state = ExpectedKeyState::At(Revision::new(at));
     let value = "{broken".into();
     cluster
         .store
-        .put(Put { key, value, expect, ttl: None, key_group_revision: None })
+        .put(Put { key, value, expected_state, ttl: None, key_group_revision_action: None })
         .await
         .unwrap();
     let key = Key::new("/registry/services/specs/default/twin").unwrap();
     let mut twin = shared.clone();
     twin["metadata"] = json!({"name": "twin", "namespace": "default", "uid": "twin"});
     let value = twin.to_string().into();
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
+    let put = Put {
+        key,
+        value,
+        expected_state: ExpectedKeyState::Absent,
+        ttl: None,
+        key_group_revision_action: None,
+    };
     cluster.store.put(put).await.unwrap();
     let cluster = cluster.restart().await;
     for address in [address(&made), address(&shared)] {

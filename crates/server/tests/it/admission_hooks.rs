@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fake_http::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
-use store::{Expect, Key, Put, Store};
+use store::{ExpectedKeyState, Key, Put, Store};
 
 use crate::client::{Answer as Reply, Client};
 use crate::cluster::Cluster;
@@ -91,7 +91,13 @@ pub(crate) fn webhook_configuration(path: &str, name: &str, webhooks: &[Value]) 
 pub(crate) async fn plant(cluster: &Cluster, path: &str, value: impl Into<Vec<u8>>) -> u64 {
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
     let value = value.into().into();
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
+    let put = Put {
+        key,
+        value,
+        expected_state: ExpectedKeyState::Absent,
+        ttl: None,
+        key_group_revision_action: None,
+    };
     cluster.store.put(put).await.expect("a write").as_u64()
 }
 

@@ -83,9 +83,9 @@ async fn ask(client: &Client) -> Answer {
 }
 
 fn trust_proxies(options: &mut ServerOptions, authorities: Vec<CertificateDer<'static>>) {
-    options.authentication.front_proxy = Some(FrontProxyOptions {
-        authorities,
-        allowed_names: Vec::new(),
+    options.authentication_options.front_proxy = Some(FrontProxyOptions {
+        proxy_authorities: authorities,
+        allowed_proxy_names: Vec::new(),
         headers: FrontProxyHeaders::default(),
     });
 }
@@ -159,8 +159,8 @@ async fn a_certificate_in_a_file_of_authorities_is_not_an_authority_by_standing_
         folder,
         |_, _| {},
         |options| {
-            options.authentication.client_authorities = trusted.clone();
-            options.authentication.client_authorities.push(good.der.clone());
+            options.authentication_options.client_authorities = trusted.clone();
+            options.authentication_options.client_authorities.push(good.der.clone());
             trust_proxies(options, trusted);
         },
     )
@@ -190,7 +190,7 @@ async fn an_unknown_critical_extension_is_no_broken_handshake() {
         folder,
         |_, _| {},
         |options| {
-            options.authentication.client_authorities = vec![good.der.clone()];
+            options.authentication_options.client_authorities = vec![good.der.clone()];
         },
     )
     .await;
@@ -246,7 +246,9 @@ async fn removed_authorities_are_not_trusted_any_more() {
                 options.ca_files = follow;
                 match is_proxy {
                     true => trust_proxies(options, vec![old.der.clone()]),
-                    false => options.authentication.client_authorities = vec![old.der.clone()],
+                    false => {
+                        options.authentication_options.client_authorities = vec![old.der.clone()]
+                    }
                 }
             },
         )

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use authn::{AnonymousAccess, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
 use authz_chain::{AuthorizerSlot, SlotAuthorizer};
 use https_server::{
-    DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
+    DrainPlan, Limits, Listener, OperatorPkiFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
 };
 use rustls_pki_types::CertificateDer;
@@ -72,7 +72,7 @@ impl Cluster {
         once: impl FnOnce(&mut ServerOptions),
     ) -> Self {
         let (pki, listener) = listen(folder.path());
-        let address = listener.address();
+        let address = listener.bound_address();
         let store = EmbeddedStore::open(&folder.path().join("store"), store);
         let mut options = options(&pki, address);
         change(&mut options, folder.path());
@@ -96,7 +96,7 @@ impl Cluster {
         let plan = DrainPlan {
             unready_delay: delay,
             watch_termination_period: Duration::ZERO,
-            request_timeout: Duration::from_secs(5),
+            request_drain_timeout: Duration::from_secs(5),
         };
         self.server.take().expect("a server").stop(plan).await;
         self.folder
@@ -148,7 +148,7 @@ pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
     let pki = https_server::prepare_pki_files(&PkiOptions {
         directory: folder.to_owned(),
         server_names: ServerNames::new(None, []),
-        operator_files: OperatorFiles::default(),
+        operator_pki_files: OperatorPkiFiles::default(),
         current_time: SystemTime::now(),
     });
     let pki = pki.expect("certificates");
@@ -171,34 +171,34 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         api_settings: ApiSettings {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
-            has_graceful_pods: false,
-            delete_workers: 1,
+            has_pod_grace_periods: false,
+            delete_collection_workers: 1,
             service_ip_range: None,
-            refuses_unenforced: false,
+            refuses_unenforced_features: false,
             request_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(34),
             watch_duration_min: Duration::from_secs(1800),
             bookmark_interval: Duration::from_secs(50),
-            reported_version: "1.34".to_owned(),
+            reported_kubernetes_version: "1.34".to_owned(),
             advertised_address: address.to_string(),
         },
-        prefix: "/registry".to_owned(),
+        store_key_prefix: "/registry".to_owned(),
         authorizer_slots: [SlotAuthorizer::Node, SlotAuthorizer::Rbac]
             .map(AuthorizerSlot::without_observer)
             .into(),
-        authorization_status: Arc::new(|| serde_json::Value::Null),
+        authorization_status_json: Arc::new(|| serde_json::Value::Null),
         service_directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),
         metrics_registry: registry,
         authorization_metrics,
-        admission: AdmissionOptions {
-            config_sync: AdmissionConfigSyncOptions {
+        admission_options: AdmissionOptions {
+            admission_config_sync: AdmissionConfigSyncOptions {
                 is_only_server: true,
                 ..AdmissionConfigSyncOptions::default()
             },
             ..AdmissionOptions::default()
         },
-        node_policy: authz_node::Snapshot::default(),
-        authentication: authn::Options {
+        node_authorizer_policy: authz_node::Snapshot::default(),
+        authentication_options: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),
             token_file: Some(TokenFile::parse("tokens", TOKENS).expect("tokens")),
             service_account_options: Some(ServiceAccountOptions {
@@ -229,6 +229,7 @@ pub(crate) fn read(path: &Path) -> String {
 pub(crate) fn write_audit_log(options: &mut ServerOptions, folder: &Path, policy: &str) {
     let (policy, _) = ::audit::Policy::parse(policy.as_bytes()).expect("a policy");
     let path = folder.join("audit.log");
-    let log = ::audit::AuditLog::open_file(&path, ::audit::Rotation::default()).expect("a log");
+    let log = ::audit::AuditLog::open_log_file(&path, ::audit::LogRotationOptions::default())
+        .expect("a log");
     options.auditor = Some(::audit::Auditor::with_log_backend(policy, log).expect("a thread"));
 }

@@ -10,7 +10,7 @@ mod v1alpha1;
 
 use admission::ConfigurationKind;
 use serde_json::{Value, json};
-use store::{Expect, Key, Put, Store};
+use store::{ExpectedKeyState, Key, Put, Store};
 
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
@@ -25,7 +25,7 @@ fn path_of(kind: ConfigurationKind) -> String {
 }
 
 fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Value {
-    json!({"metadata": {"name": name}, (kind.list_member_name()): entries})
+    json!({"metadata": {"name": name}, (kind.entries_member_name()): entries})
 }
 
 /// A value with members set to other values; null removes one.
@@ -48,7 +48,7 @@ async fn create(client: &Client, kind: ConfigurationKind, name: &str, entries: V
 async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: Value) -> Answer {
     let path = format!("{}/{name}", path_of(kind));
     let mut object = client.get(&path).await.expect(200);
-    object[kind.list_member_name()] = entries;
+    object[kind.entries_member_name()] = entries;
     client.put(&path, &object).await
 }
 
@@ -62,9 +62,9 @@ async fn plant(cluster: &Cluster, kind: ConfigurationKind, name: &str, value: Ve
     let put = Put {
         key,
         value: value.into(),
-        expect: Expect::Absent,
+        expected_state: ExpectedKeyState::Absent,
         ttl: None,
-        key_group_revision: None,
+        key_group_revision_action: None,
     };
     cluster.store.put(put).await.expect("a write");
 }

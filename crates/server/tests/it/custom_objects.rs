@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
-use store::{Expect, Key, Put, Store};
+use store::{ExpectedKeyState, Key, Put, Store};
 
 use crate::client::Client;
 use crate::cluster::Cluster;
@@ -219,7 +219,13 @@ async fn a_new_definition_begins_without_objects() {
         ghost["metadata"]["namespace"] = json!("default");
         ghost["metadata"]["finalizers"] = json!(["example.com/hold"]);
         let value = ghost.to_string().into();
-        let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
+        let put = Put {
+            key,
+            value,
+            expected_state: ExpectedKeyState::Absent,
+            ttl: None,
+            key_group_revision_action: None,
+        };
         cluster.store.put(put).await.unwrap();
     }
     define(&admin, &widgets).await;

@@ -4,7 +4,7 @@
 use etcd_testing::Member;
 use http::Method;
 use serde_json::{Value, json};
-use store::{At, Expect, Key, Put, Store};
+use store::{At, ExpectedKeyState, Key, Put, Store};
 
 use crate::admission_hooks::warnings;
 use crate::client::Client;
@@ -266,9 +266,11 @@ async fn default_objects_are_written_once() {
 async fn store_directly(cluster: &Cluster, path: &str, object: &Value) {
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
     let current = cluster.store.get(&key, At::Newest).await.expect("a read").entry;
-    let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+    let expect =
+        current.map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev));
     let value = object.to_string().into_bytes().into();
-    let put = Put { key, value, expect, ttl: None, key_group_revision: None };
+    let put =
+        Put { key, value, expected_state: expect, ttl: None, key_group_revision_action: None };
     cluster.store.put(put).await.expect("a write");
 }
 

@@ -109,12 +109,12 @@ impl Hooks {
         metrics: Arc<metrics::AuthorizationMetrics>,
     ) -> AuthorizerBuilder {
         AuthorizerBuilder {
-            plugins: authz_reload::PluginAuthorizers::default(),
-            abac_options: manifests::abac::PolicyLoadOptions::default(),
+            plugin_authorizers: authz_reload::PluginAuthorizers::default(),
+            abac_options: manifests::abac::AbacPolicyLoadOptions::default(),
             webhook_limits: self.guards,
             connection_limits: https_client::Limits::default(),
             service_resolver: Some(directory),
-            observers: metrics,
+            observer_factory: metrics,
             base_directory: self.folder.path().to_owned(),
         }
     }

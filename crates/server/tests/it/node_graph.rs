@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
-use store::{At, Expect, Key, Put, Store};
+use store::{At, ExpectedKeyState, Key, Put, Store};
 
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
@@ -176,18 +176,28 @@ async fn the_graph_follows_whatever_is_stored() {
         let mut stored: Value = serde_json::from_slice(&entry.value).unwrap();
         change(&mut stored);
         let value = stored.to_string().into();
-        let expect = Expect::At(entry.mod_rev);
-        let put = Put { key: key.clone(), value, expect, ttl: None, key_group_revision: None };
+        let expected_state = ExpectedKeyState::At(entry.mod_rev);
+        let put = Put {
+            key: key.clone(),
+            value,
+            expected_state,
+            ttl: None,
+            key_group_revision_action: None,
+        };
         let written = cluster.store.put(put).await.unwrap();
         let patience = Instant::now() + Duration::from_secs(10);
         while node_reads(&admin).await != 403 {
             assert!(Instant::now() < patience, "the node still reads the secret: {stored}");
             tokio::task::yield_now().await;
         }
-        let expect = Expect::At(written);
+        let expected_state = ExpectedKeyState::At(written);
         cluster
             .store
-            .delete(store::Delete { key: key.clone(), expect, key_group_revision: None })
+            .delete(store::Delete {
+                key: key.clone(),
+                expected_state,
+                key_group_revision_action: None,
+            })
             .await
             .unwrap();
         while admin.get(&format!("{PODS}/p")).await.code != 404 {}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use etcd_testing::Member;
 use serde_json::{Value, json};
-use store::{Expect, Key, Prefix, Put, Store};
+use store::{ExpectedKeyState, Key, Prefix, Put, Store};
 use store_etcd::EtcdStore;
 
 use crate::cluster::Cluster;
@@ -79,7 +79,13 @@ async fn records_of_others_change_no_answer() {
     let plant = async |id: &str, value: String| {
         let key = Key::new(&format!("/registry/portcullis/servers/{id}")).expect("a key");
         let value = value.into_bytes().into();
-        let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
+        let put = Put {
+            key,
+            value,
+            expected_state: ExpectedKeyState::Absent,
+            ttl: None,
+            key_group_revision_action: None,
+        };
         store.put(put).await.expect("a write");
     };
     plant("garbage", "{".to_owned()).await;

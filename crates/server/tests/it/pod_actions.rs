@@ -147,7 +147,7 @@ async fn evict(admin: &Client, name: &str, options: Value) -> Answer {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_eviction_deletes_the_pod_as_its_options_say() {
     let cluster =
-        Cluster::start_with(|options, _| options.api_settings.has_graceful_pods = true).await;
+        Cluster::start_with(|options, _| options.api_settings.has_pod_grace_periods = true).await;
     let admin = cluster.admin();
     let on_node = json!({"nodeName": "n1"});
     let made = admin.post(PODS, &pod("p", on_node)).await.expect(201);

@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_on_a_node_stays_until_it_is_deleted_without_grace() {
     let cluster =
-        Cluster::start_with(|options, _| options.api_settings.has_graceful_pods = true).await;
+        Cluster::start_with(|options, _| options.api_settings.has_pod_grace_periods = true).await;
     let admin = cluster.admin();
     let pods = "/api/v1/namespaces/default/pods";
     let pod = |name: &str, node: &str| {

@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use store::{Expect, Key, Put, Store};
+use store::{ExpectedKeyState, Key, Put, Store};
 use tokio::task::JoinSet;
 
 use crate::client::{Answer, Client};
@@ -176,7 +176,13 @@ async fn what_earlier_versions_stored_frees_only_its_own() {
         let value = value.to_string().into();
         cluster
             .store
-            .put(Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None })
+            .put(Put {
+                key,
+                value,
+                expected_state: ExpectedKeyState::Absent,
+                ttl: None,
+                key_group_revision_action: None,
+            })
             .await
             .unwrap();
     };

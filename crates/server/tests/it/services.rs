@@ -45,7 +45,8 @@ async fn services_have_addresses_of_their_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_workers_delete_a_collection() {
-    let cluster = Cluster::start_with(|options, _| options.api_settings.delete_workers = 4).await;
+    let cluster =
+        Cluster::start_with(|options, _| options.api_settings.delete_collection_workers = 4).await;
     let admin = cluster.admin();
     let maps = "/api/v1/namespaces/default/configmaps";
     for number in 0..11 {

@@ -162,8 +162,9 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     admin.patch(&held, "merge-patch", &release).await.expect(200);
     assert_eq!(admin.get(&held).await.code, 404);
     cluster.store.run_periodic_work().await;
-    let throttled =
-        store::Store::status(cluster.store.as_ref()).usage.map(|usage| usage.n_throttled_writes);
+    let throttled = store::Store::status(cluster.store.as_ref())
+        .space_usage
+        .map(|usage| usage.n_throttled_writes);
     assert_eq!(throttled, Some(3));
     assert!(metric(&admin, "portcullis_store_throttled_writes_total 3").await);
     admin.delete("/api/v1/namespaces/flood").await.expect(200);

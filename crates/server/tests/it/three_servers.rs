@@ -41,9 +41,9 @@ impl Station {
         let folder = tempfile::tempdir().expect("a folder");
         let lines: Vec<Line> = members.iter().map(Line::to).collect();
         let (pki, listener) = listen(folder.path());
-        let address = listener.address();
+        let address = listener.bound_address();
         let mut options = options(&pki, address);
-        options.admission.config_sync = AdmissionConfigSyncOptions::default();
+        options.admission_options.admission_config_sync = AdmissionConfigSyncOptions::default();
         change(&mut options);
         let endpoints = lines.iter().map(|line| line.url.clone()).collect();
         let prefix = Prefix::new("/registry/").expect("a prefix");
@@ -73,7 +73,7 @@ impl Station {
         let plan = DrainPlan {
             unready_delay: Duration::ZERO,
             watch_termination_period: Duration::ZERO,
-            request_timeout: Duration::from_secs(5),
+            request_drain_timeout: Duration::from_secs(5),
         };
         self.server.take().expect("a server").stop(plan).await;
         self.folder
@@ -339,10 +339,10 @@ async fn polling_sees_changes_within_its_interval() {
     let members = [Member::alone()];
     members.iter().for_each(Member::wait_until_healthy);
     let poll = |options: &mut ServerOptions| {
-        options.admission.config_sync = AdmissionConfigSyncOptions {
-            config_sync_mode: AdmissionConfigSyncMode::Poll,
-            config_poll_interval: Duration::from_millis(200),
-            config_staleness_max: Duration::from_secs(1),
+        options.admission_options.admission_config_sync = AdmissionConfigSyncOptions {
+            admission_config_sync_mode: AdmissionConfigSyncMode::Poll,
+            admission_config_poll_interval: Duration::from_millis(200),
+            admission_config_staleness_max: Duration::from_secs(1),
             ..AdmissionConfigSyncOptions::default()
         };
     };
@@ -387,10 +387,10 @@ async fn who_writes_a_configuration_may_wait_for_all_servers() {
     let quick = Station::start(&members, |_| {}).await;
     // It reads the configuration once in ten seconds: a live server that lags.
     let slow = Station::start(&members, |options| {
-        options.admission.config_sync = AdmissionConfigSyncOptions {
-            config_sync_mode: AdmissionConfigSyncMode::Poll,
-            config_poll_interval: Duration::from_secs(10),
-            config_staleness_max: Duration::from_secs(30),
+        options.admission_options.admission_config_sync = AdmissionConfigSyncOptions {
+            admission_config_sync_mode: AdmissionConfigSyncMode::Poll,
+            admission_config_poll_interval: Duration::from_secs(10),
+            admission_config_staleness_max: Duration::from_secs(30),
             ..AdmissionConfigSyncOptions::default()
         };
     })

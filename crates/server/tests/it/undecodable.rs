@@ -4,7 +4,7 @@ mod deep;
 mod grants;
 
 use serde_json::{Value, json};
-use store::{At, Expect, Key, Put, Store};
+use store::{At, ExpectedKeyState, Key, Put, Store};
 
 use crate::admission_hooks::{
     HookAuthority, VALIDATING, allow, asked, deny, register, rule, warnings,
@@ -34,8 +34,15 @@ fn damaged(name: &str) -> [(&'static str, Vec<u8>); 4] {
 async fn damage(cluster: &Cluster, path: &str, bytes: impl Into<Vec<u8>>) -> u64 {
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
     let current = cluster.store.get(&key, At::Newest).await.expect("a read").entry;
-    let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
-    let put = Put { key, value: bytes.into().into(), expect, ttl: None, key_group_revision: None };
+    let expect =
+        current.map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev));
+    let put = Put {
+        key,
+        value: bytes.into().into(),
+        expected_state: expect,
+        ttl: None,
+        key_group_revision_action: None,
+    };
     cluster.store.put(put).await.expect("a write").as_u64()
 }
 

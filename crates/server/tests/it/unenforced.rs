@@ -89,7 +89,8 @@ async fn authors_are_warned() {
 #[tokio::test(flavor = "multi_thread")]
 async fn custom_resources_are_not_warned_about() {
     let cluster =
-        Cluster::start_with(|options, _| options.api_settings.refuses_unenforced = true).await;
+        Cluster::start_with(|options, _| options.api_settings.refuses_unenforced_features = true)
+            .await;
     let admin = cluster.admin();
     let definition = json!({
         "metadata": {"name": "resourcequotas.example.com"},
@@ -121,7 +122,7 @@ async fn authors_are_refused_if_the_operator_wants_that() {
     let folder = cluster.stop(std::time::Duration::ZERO).await;
     // The default objects of the server are there nevertheless.
     let change: crate::cluster::Change =
-        |options, _| options.api_settings.refuses_unenforced = true;
+        |options, _| options.api_settings.refuses_unenforced_features = true;
     let cluster = Cluster::start_in(folder, change).await;
     let admin = cluster.admin();
     for (path, mut own, change) in samples() {

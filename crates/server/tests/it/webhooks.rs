@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::audit::{AuditLog, Auditor, Policy, Rotation};
+use ::audit::{AuditLog, Auditor, LogRotationOptions, Policy};
 use authz_reload::AuthorizationOptions;
 use fake_http::{Answer, Conduct, Leaf};
 use serde_json::{Value, json};
@@ -99,7 +99,8 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
                 "rules": [{"level": "Metadata"}]}"#;
             let (policy, _) = Policy::parse(policy.as_bytes()).expect("a policy");
             let log =
-                AuditLog::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+                AuditLog::open_log_file(&folder.join("audit.log"), LogRotationOptions::default())
+                    .expect("a log");
             options.auditor = Some(Auditor::with_log_backend(policy, log).expect("a thread"));
         })
         .await;
@@ -380,7 +381,7 @@ async fn the_status_is_told_to_those_who_may_ask() {
         folder,
         |_, _| {},
         |options| {
-            options.authorization_status = Arc::new(|| json!({"source": "flags"}));
+            options.authorization_status_json = Arc::new(|| json!({"source": "flags"}));
         },
     )
     .await;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{AdditionalWrite, Expect, Key, Revision, Transaction, Unavailable, WriteError};
+use store::{
+    AdditionalWrite, ExpectedKeyState, Key, Revision, Transaction, Unavailable, WriteError,
+};
 
 use super::{WriteBatch, Writer};
 use crate::command_queue::WriteCommand;
@@ -33,7 +35,7 @@ impl Writer {
         batch.written_keys.push(key.clone());
         match transaction.new_content() {
             Some(content) => {
-                let value = copy_value(&content.value);
+                let value = copy_value_out_of_buffer(&content.value);
                 let version = self.put(revision, key, value, *expires_at_ms);
                 encode_put(frame.records_mut(), &version);
             }
@@ -46,7 +48,7 @@ impl Writer {
             batch.written_keys.push(key.clone());
             match value {
                 Some(value) => {
-                    let version = self.put(revision, key, copy_value(value), None);
+                    let version = self.put(revision, key, copy_value_out_of_buffer(value), None);
                     encode_additional_put(frame.records_mut(), key, &version.value);
                 }
                 None => {
@@ -62,12 +64,12 @@ impl Writer {
     fn check_expectations(&self, transaction: &Transaction) -> Result<(), WriteError> {
         let current = self.store_state.version_tree.get(transaction.key());
         let is_nothing = current.is_none() && transaction.new_content().is_none();
-        if is_nothing || !matches_expectation(current, transaction.expect()) {
+        if is_nothing || !matches_expectation(current, transaction.expected_state()) {
             return Err(WriteError::Conflict { current: current.map(|version| version.entry()) });
         }
         for condition in transaction.conditions() {
             let current = self.store_state.version_tree.get(&condition.key);
-            if !matches_expectation(current, condition.expect) {
+            if !matches_expectation(current, condition.expected_state) {
                 let current = current.map(|version| version.entry());
                 return Err(WriteError::ConditionFailed { key: condition.key.clone(), current });
             }
@@ -85,8 +87,13 @@ impl Writer {
         for (key, value_len) in std::iter::once(own).chain(beside) {
             let old_value_len =
                 self.store_state.version_tree.get(key).map(|version| version.value.len());
-            let is_removal = transaction.is_deletion_step();
-            let put = PendingPut { key, value_len, old_value_len, is_deletion_step: is_removal };
+            let is_removal = transaction.is_step_of_object_deletion();
+            let put = PendingPut {
+                key,
+                value_len,
+                old_value_len,
+                is_step_of_object_deletion: is_removal,
+            };
             self.space_budget.check_space_for_put(put, &self.usage_accounting)?;
         }
         Ok(())
@@ -122,14 +129,14 @@ impl Writer {
 }
 
 /// Copies the value: it may be a slice of a large buffer, which it would keep in memory.
-fn copy_value(value: &Bytes) -> Bytes {
+fn copy_value_out_of_buffer(value: &Bytes) -> Bytes {
     Bytes::copy_from_slice(value)
 }
 
-fn matches_expectation(current: Option<&Arc<Version>>, expect: Expect) -> bool {
+fn matches_expectation(current: Option<&Arc<Version>>, expect: ExpectedKeyState) -> bool {
     match (current, expect) {
-        (None, Expect::Absent) => true,
-        (Some(version), Expect::At(revision)) => version.mod_rev == revision,
-        (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
+        (None, ExpectedKeyState::Absent) => true,
+        (Some(version), ExpectedKeyState::At(revision)) => version.mod_rev == revision,
+        (None, ExpectedKeyState::At(_)) | (Some(_), ExpectedKeyState::Absent) => false,
     }
 }

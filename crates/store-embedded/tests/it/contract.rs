@@ -67,6 +67,6 @@ async fn an_empty_store_is_at_the_first_revision() {
     let harness = fresh(SyncMode::Always, Limits::default());
     let store = harness.fresh().await;
     assert_eq!(store.current_rev().await, Ok(store::Revision::FIRST));
-    assert_eq!(store.compact_floor().await, Ok(store::Revision::FIRST));
+    assert_eq!(store.compaction_floor().await, Ok(store::Revision::FIRST));
     assert_eq!(store.check_health().await, Ok(()));
 }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{At, Change, Expect, Put, Revision, Store};
+use store::{At, Change, ExpectedKeyState, Put, Revision, Store};
 use store_contract::block_on;
 use store_embedded::{EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
@@ -90,7 +90,7 @@ fn parse(line: &str) -> Option<(u64, (String, String))> {
 async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
     let store = EmbeddedStore::open(directory, options()).unwrap();
     let current = store.current_rev().await.unwrap().as_u64();
-    let floor = store.compact_floor().await.unwrap();
+    let floor = store.compaction_floor().await.unwrap();
     let newest_known = known.last_key_value().map_or(1, |(revision, _)| *revision);
     assert!(current >= newest_known, "revision {newest_known} is lost, {current} is the newest");
     let mut next = floor.next().as_u64();
@@ -155,11 +155,18 @@ async fn write(store: Arc<EmbeddedStore>, writer: u64) {
     for n in 0.. {
         let name = format!("{writer}-{}", n % N_KEYS);
         let got = store.get(&key(&name), At::Newest).await.unwrap();
-        let expect = got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+        let expect =
+            got.entry.map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev));
         let text = format!("{writer}/{n}/{}", "x".repeat((n as usize * 37) % 700));
         let value = Bytes::copy_from_slice(text.as_bytes());
         let mark = mark().filter(|_| is_marked(&name));
-        let put = Put { key: key(&name), value, expect, ttl: None, key_group_revision: mark };
+        let put = Put {
+            key: key(&name),
+            value,
+            expected_state: expect,
+            ttl: None,
+            key_group_revision_action: mark,
+        };
         let revision = store.put(put).await.unwrap();
         // One call, so that a line reaches the pipe completely unless the kill interrupts it.
         let line = format!("ack {revision} {name} {text} .\n");

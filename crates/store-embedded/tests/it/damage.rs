@@ -218,7 +218,7 @@ fn a_snapshot_with_any_byte_changed_or_cut_is_refused() {
     fs::write(&snapshot, &bytes).unwrap();
     let store = EmbeddedStore::open(directory.path(), options.clone()).unwrap();
     block_on(async {
-        let floor = store.compact_floor().await.unwrap();
+        let floor = store.compaction_floor().await.unwrap();
         assert_eq!(states(&store, floor).await.last().unwrap().len(), 1);
     });
 }

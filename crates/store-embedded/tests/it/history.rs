@@ -33,21 +33,21 @@ async fn states_are_kept_for_a_time_and_a_number() {
     store.run_periodic_work().await;
     hands.advance(4 * minute);
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "too young");
+    assert_eq!(store.compaction_floor().await, Ok(Revision::FIRST), "too young");
     hands.advance(minute);
     store.run_periodic_work().await;
     let floor = Revision::new(old.as_u64() - 1000);
-    assert_eq!(store.compact_floor().await, Ok(floor), "all but a thousand");
+    assert_eq!(store.compaction_floor().await, Ok(floor), "all but a thousand");
     let new = write(&store, 1500).await;
     hands.advance(minute / 6);
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(old), "the new ones are too young");
+    assert_eq!(store.compaction_floor().await, Ok(old), "the new ones are too young");
     hands.advance(5 * minute);
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::new(new.as_u64() - 1000)));
+    assert_eq!(store.compaction_floor().await, Ok(Revision::new(new.as_u64() - 1000)));
     hands.advance(60 * minute);
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::new(new.as_u64() - 1000)));
+    assert_eq!(store.compaction_floor().await, Ok(Revision::new(new.as_u64() - 1000)));
 }
 
 #[tokio::test]
@@ -59,14 +59,14 @@ async fn a_burst_of_writes_is_forgotten_earlier() {
     let store = open(directory.path(), &hands, limits);
     let current = write(&store, 100).await;
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "at the limit");
+    assert_eq!(store.compaction_floor().await, Ok(Revision::FIRST), "at the limit");
     assert_eq!(current, Revision::new(101));
     write(&store, 1).await;
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::new(2)), "one past it");
+    assert_eq!(store.compaction_floor().await, Ok(Revision::new(2)), "one past it");
     // Between ticks the history may exceed the limit by a bounded slack.
     let current = write(&store, 500).await;
-    let floor = store.compact_floor().await.unwrap();
+    let floor = store.compaction_floor().await.unwrap();
     assert!(current.as_u64() - floor.as_u64() < 300, "{floor} of {current}");
 }
 

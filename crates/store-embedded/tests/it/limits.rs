@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{Expect, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, WATCHES_MAX, WatchError};
+use store::{
+    ExpectedKeyState, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, WATCHES_MAX, WatchError,
+};
 use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 
@@ -34,8 +36,10 @@ async fn writes_beyond_the_queue_wait() {
     for n in 0..60 {
         let (store, value) = (store.clone(), value.clone());
         writers.push(tokio::spawn(async move {
-            let (key, expect) = (key(&n.to_string()), Expect::Absent);
-            store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await
+            let (key, expected_state) = (key(&n.to_string()), ExpectedKeyState::Absent);
+            store
+                .put(Put { key, value, expected_state, ttl: None, key_group_revision_action: None })
+                .await
         }));
     }
     for writer in writers {

@@ -18,7 +18,7 @@ async fn states_and_events_since_the_floor_survive() {
     let mut before = None;
     for round in 0..5 {
         let store = EmbeddedStore::open(directory.path(), options.clone()).unwrap();
-        let floor = store.compact_floor().await.unwrap();
+        let floor = store.compaction_floor().await.unwrap();
         let now = (floor, states(&store, floor).await, events(&store, floor).await);
         if let Some(before) = before {
             assert!(before == now, "round {round}");
@@ -39,7 +39,7 @@ async fn states_and_events_since_the_floor_survive() {
                 store.compact(Revision::new(current.as_u64() - 15)).await.unwrap();
             }
         }
-        let floor = store.compact_floor().await.unwrap();
+        let floor = store.compaction_floor().await.unwrap();
         before = Some((floor, states(&store, floor).await, events(&store, floor).await));
         if round == 4 {
             // Closing cancels a running snapshot, so the last round waits for one.
@@ -70,7 +70,7 @@ async fn compaction_is_remembered() {
     store.compact(floor).await.unwrap();
     drop(store);
     let store = open(directory.path());
-    assert_eq!(store.compact_floor().await, Ok(floor));
+    assert_eq!(store.compaction_floor().await, Ok(floor));
     let requested = Revision::new(3);
     let read = store.get(&crate::scratch::key("a"), At::Exactly(requested)).await;
     assert_eq!(read, Err(ReadError::Compacted { requested, floor }));

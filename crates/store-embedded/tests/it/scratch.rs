@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Delete, Expect, Key, KeyGroupRevisionAction, ListRequest, Prefix, Put, Revision, Store,
-    Transaction,
+    At, Delete, ExpectedKeyState, Key, KeyGroupRevisionAction, ListRequest, Prefix, Put, Revision,
+    Store, Transaction,
 };
 use store_embedded::{Clock, EmbeddedStore, Limits, Options};
 
@@ -66,7 +66,16 @@ pub(crate) async fn set_with_ttl(
 ) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    store.put(Put { key: key(name), value, expect, ttl, key_group_revision: None }).await.unwrap()
+    store
+        .put(Put {
+            key: key(name),
+            value,
+            expected_state: expect,
+            ttl,
+            key_group_revision_action: None,
+        })
+        .await
+        .unwrap()
 }
 
 /// The key of the shared revision. It is under the tested prefix, so that every check includes it.
@@ -78,30 +87,43 @@ pub(crate) fn mark() -> Option<KeyGroupRevisionAction> {
 pub(crate) async fn set_marked(store: &EmbeddedStore, name: &str, text: &str) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    let put =
-        Put { key: key(name), value: value.clone(), expect, ttl: None, key_group_revision: mark() };
+    let put = Put {
+        key: key(name),
+        value: value.clone(),
+        expected_state: expect,
+        ttl: None,
+        key_group_revision_action: mark(),
+    };
     store.write(Transaction::from(put).add_put(key("beside"), value, None)).await.unwrap()
 }
 
 /// Deletes a key, bumps the shared revision, and deletes the additional key.
 pub(crate) async fn unset_marked(store: &EmbeddedStore, name: &str) -> Revision {
-    let delete =
-        Delete { key: key(name), expect: expect(store, name).await, key_group_revision: mark() };
+    let delete = Delete {
+        key: key(name),
+        expected_state: expect(store, name).await,
+        key_group_revision_action: mark(),
+    };
     let delete = match expect(store, "beside").await {
-        Expect::At(revision) => Transaction::from(delete).add_delete(key("beside"), revision),
-        Expect::Absent => delete.into(),
+        ExpectedKeyState::At(revision) => {
+            Transaction::from(delete).add_delete(key("beside"), revision)
+        }
+        ExpectedKeyState::Absent => delete.into(),
     };
     store.write(delete).await.unwrap()
 }
 
 pub(crate) async fn unset(store: &EmbeddedStore, name: &str) -> Revision {
     let expect = expect(store, name).await;
-    store.delete(Delete { key: key(name), expect, key_group_revision: None }).await.unwrap()
+    store
+        .delete(Delete { key: key(name), expected_state: expect, key_group_revision_action: None })
+        .await
+        .unwrap()
 }
 
-async fn expect(store: &EmbeddedStore, name: &str) -> Expect {
+async fn expect(store: &EmbeddedStore, name: &str) -> ExpectedKeyState {
     let got = store.get(&key(name), At::Newest).await.unwrap();
-    got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev))
+    got.entry.map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev))
 }
 
 /// Returns every key with its text and its two revisions.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    Alarm, At, Delete, Expect, Key, Put, Revision, Store, Transaction, WatchError, WriteError,
+    Alarm, At, Delete, ExpectedKeyState, Key, Put, Revision, Store, Transaction, WatchError,
+    WriteError,
 };
 use store_embedded::{EmbeddedStore, FreeSpaceSource, Limits, Options};
 use tempfile::TempDir;
@@ -38,9 +39,12 @@ async fn try_set(
 ) -> Result<Revision, WriteError> {
     let key = key(namespace, name);
     let current = store.get(&key, At::Newest).await.unwrap().entry;
-    let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+    let expect =
+        current.map_or(ExpectedKeyState::Absent, |entry| ExpectedKeyState::At(entry.mod_rev));
     let value = Bytes::from(vec![b'x'; bytes]);
-    store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await
+    store
+        .put(Put { key, value, expected_state: expect, ttl: None, key_group_revision_action: None })
+        .await
 }
 
 /// Writes a value as a step of deleting the key.
@@ -52,9 +56,10 @@ async fn try_remove_later(
 ) -> Result<Revision, WriteError> {
     let key = key(namespace, name);
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
-    let (value, expect) = (Bytes::from(vec![b'y'; bytes]), Expect::At(entry.mod_rev));
-    let put = Put { key, value, expect, ttl: None, key_group_revision: None };
-    store.write(Transaction::from(put).mark_as_deletion_step()).await
+    let (value, expect) = (Bytes::from(vec![b'y'; bytes]), ExpectedKeyState::At(entry.mod_rev));
+    let put =
+        Put { key, value, expected_state: expect, ttl: None, key_group_revision_action: None };
+    store.write(Transaction::from(put).mark_as_step_of_object_deletion()).await
 }
 
 async fn try_unset(
@@ -64,7 +69,13 @@ async fn try_unset(
 ) -> Result<Revision, WriteError> {
     let key = key(namespace, name);
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
-    store.delete(Delete { key, expect: Expect::At(entry.mod_rev), key_group_revision: None }).await
+    store
+        .delete(Delete {
+            key,
+            expected_state: ExpectedKeyState::At(entry.mod_rev),
+            key_group_revision_action: None,
+        })
+        .await
 }
 
 fn disk_bytes(directory: &Path) -> u64 {
@@ -91,10 +102,10 @@ async fn history_has_a_largest_size() {
     let limits = Limits { history_bytes_max: bytes_max, ..limits() };
     let store = open(directory.path(), &hands, &limits);
     churn(&store, 400, MIB).await;
-    let usage = store.status().usage.unwrap();
+    let usage = store.status().space_usage.unwrap();
     store.run_periodic_work().await;
     assert!(usage.history_bytes <= bytes_max + bytes_max / 8, "{usage:?}");
-    let floor = store.compact_floor().await.unwrap();
+    let floor = store.compaction_floor().await.unwrap();
     assert!(floor > Revision::new(300), "{floor}");
     let prefix = store::Prefix::new("/registry/things/").unwrap();
     let watch = store.watch(prefix, Revision::new(100)).await;
@@ -115,11 +126,11 @@ async fn a_restart_takes_no_more_memory_for_history_than_running() {
     let store = open(directory.path(), &hands, &limits);
     churn(&store, 100, MIB).await;
     store.run_periodic_work().await;
-    let running = store.status().usage.unwrap();
+    let running = store.status().space_usage.unwrap();
     store.close().await;
     drop(store);
     let store = open(directory.path(), &hands, &limits);
-    let restarted = store.status().usage.unwrap();
+    let restarted = store.status().space_usage.unwrap();
     for usage in [running, restarted] {
         assert!(usage.history_memory_bytes <= 3 * memory as u64, "{usage:?}");
         assert!(usage.history_bytes > 150 * MIB as u64, "{usage:?}");
@@ -143,7 +154,7 @@ async fn a_restart_forgets_history_beyond_its_size() {
     let bytes_max = 16 * MIB as u64;
     let store =
         open(directory.path(), &hands, &Limits { history_bytes_max: bytes_max, ..limits() });
-    let usage = store.status().usage.unwrap();
+    let usage = store.status().space_usage.unwrap();
     assert!(usage.history_bytes <= bytes_max + bytes_max / 8, "{usage:?}");
     assert_eq!(store.current_rev().await, Ok(Revision::new(101)));
 }
@@ -177,10 +188,14 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
     try_remove_later(&store, "flood", "a", MIB).await.unwrap();
     try_unset(&store, "flood", "a").await.unwrap();
     store.run_periodic_work().await;
-    assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "nobody else's history is gone");
+    assert_eq!(
+        store.compaction_floor().await,
+        Ok(Revision::FIRST),
+        "nobody else's history is gone"
+    );
     let got = store.get(&key("quiet", "a"), At::Exactly(start)).await.unwrap();
     assert_eq!(got.entry.map(|entry| entry.mod_rev), Some(start));
-    let usage = store.status().usage.unwrap();
+    let usage = store.status().space_usage.unwrap();
     assert_eq!((usage.n_throttled_writes, usage.n_refused_writes), (1, 0));
     // After compaction of its history the namespace may write again.
     hands.advance(Duration::from_secs(10));
@@ -333,11 +348,11 @@ async fn a_page_that_can_not_be_written_is_told_and_then_forgotten() {
     let degraded = store.status().maintenance_failure_text.unwrap();
     assert!(degraded.contains("cannot move history to a file"), "{degraded}");
     assert_eq!(store.check_health().await, Ok(()), "it reads and writes all the same");
-    let memory = store.status().usage.unwrap().history_memory_bytes;
+    let memory = store.status().space_usage.unwrap().history_memory_bytes;
     // The next page has another name, so the next attempt succeeds.
     store.run_periodic_work().await;
     assert_eq!(store.status().maintenance_failure_text, None);
     store.run_periodic_work().await;
-    let after = store.status().usage.unwrap().history_memory_bytes;
+    let after = store.status().space_usage.unwrap().history_memory_bytes;
     assert!(after < memory, "{after} of {memory}");
 }

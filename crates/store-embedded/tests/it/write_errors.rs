@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bytes::Bytes;
-use store::{At, Expect, Put, Revision, Store, WriteError};
+use store::{At, ExpectedKeyState, Put, Revision, Store, WriteError};
 use store_contract::block_on;
 use store_embedded::{EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
@@ -57,7 +57,13 @@ fn run_with_limits(test: &str, limits: &str, in_child: impl AsyncFnOnce(&Path)) 
 /// Creates a key with a value of 1,000 bytes, and tells the parent if that is acknowledged.
 async fn put(store: &EmbeddedStore, name: &str) -> Result<Revision, WriteError> {
     let (key, value) = (key(name), Bytes::from(vec![b'x'; 1000]));
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, key_group_revision: None };
+    let put = Put {
+        key,
+        value,
+        expected_state: ExpectedKeyState::Absent,
+        ttl: None,
+        key_group_revision_action: None,
+    };
     let written = store.put(put).await?;
     writeln!(std::io::stdout().lock(), "ack {name}").unwrap();
     Ok(written)

@@ -22,7 +22,7 @@ async fn one_of_several_servers_compacts() {
     while floors.len() < 4 {
         // waits for a real process: etcd, which the store compacts at an interval
         tokio::time::sleep(every / 10).await;
-        let floor = two.compact_floor().await.unwrap();
+        let floor = two.compaction_floor().await.unwrap();
         assert!(floor >= last, "the floor decreases");
         if floor > last {
             floors.push((tokio::time::Instant::now(), floor));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use etcd_testing::Member;
-use store::{Delete, Expect, ListRequest, Prefix, Store};
+use store::{Delete, ExpectedKeyState, ListRequest, Prefix, Store};
 use store_contract::Harness;
 use store_etcd::EtcdStore;
 
@@ -24,8 +24,15 @@ impl Harness for Fresh {
         let store = open(&[&self.member]).await;
         let all = Prefix::new("/registry/").unwrap();
         for item in store.list(&all, ListRequest::default()).await.unwrap().items {
-            let expect = Expect::At(item.entry.mod_rev);
-            store.delete(Delete { key: item.key, expect, key_group_revision: None }).await.unwrap();
+            let expect = ExpectedKeyState::At(item.entry.mod_rev);
+            store
+                .delete(Delete {
+                    key: item.key,
+                    expected_state: expect,
+                    key_group_revision_action: None,
+                })
+                .await
+                .unwrap();
         }
         store
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use etcd_testing::{Line, Member, State, leader};
-use store::{At, Expect, ReadError, Revision, Store, Watch};
+use store::{At, ExpectedKeyState, ReadError, Revision, Store, Watch};
 use store_etcd::{EtcdStore, Options};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -64,7 +64,7 @@ async fn interrupt_and_restore(state: State, cut_for: Duration, is_read_meanwhil
 
     lines[0].set(state);
     let cut_at = Instant::now();
-    let written = elsewhere.put(put("a", "2", Expect::At(start))).await.unwrap();
+    let written = elsewhere.put(put("a", "2", ExpectedKeyState::At(start))).await.unwrap();
     while is_read_meanwhile && cut_at.elapsed() < cut_for {
         let got = read(&store, "a").await;
         assert!(got.is_err(), "{got:?} through a cut line");
@@ -77,7 +77,7 @@ async fn interrupt_and_restore(state: State, cut_for: Duration, is_read_meanwhil
 
     lines[0].set(State::Open);
     tokio::join!(insist(&store, "a", written), wait_for_event(&mut *watch, written));
-    let last = store.put(put("a", "3", Expect::At(written))).await.unwrap();
+    let last = store.put(put("a", "3", ExpectedKeyState::At(written))).await.unwrap();
     wait_for_event(&mut *watch, last).await;
 }
 
@@ -112,7 +112,7 @@ async fn one_of_three_members_is_unreachable() {
     let mut watch = store.watch(things(), last).await.unwrap();
     for line in &lines {
         line.set(State::Silent);
-        last = elsewhere.put(put("a", "x", Expect::At(last))).await.unwrap();
+        last = elsewhere.put(put("a", "x", ExpectedKeyState::At(last))).await.unwrap();
         for _ in 0..6 {
             assert_eq!(read(&store, "a").await, Ok(Some(last)));
         }
@@ -138,7 +138,7 @@ async fn requests_without_a_majority_fail_in_time() {
     members[lost[0]].restart();
     let _ = leader(&members);
     insist(&store, "a", last).await;
-    let written = store.put(put("a", "2", Expect::At(last))).await.unwrap();
+    let written = store.put(put("a", "2", ExpectedKeyState::At(last))).await.unwrap();
     wait_for_event(&mut *watch, written).await;
     // The last member stops gracefully, and the other two are a majority.
     members[lost[1]].restart();

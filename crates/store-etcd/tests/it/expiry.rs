@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use etcd_testing::Member;
-use store::{Change, Expect, Put, Store};
+use store::{Change, ExpectedKeyState, Put, Store};
 
 use crate::member::open;
 use crate::shorthand::{put, text, things};
@@ -17,7 +17,7 @@ async fn keys_that_expire_together_are_one_batch() {
     let start = store.current_rev().await.unwrap();
     let ttl = Some(Duration::from_secs(2));
     for n in 0..5 {
-        let put = Put { ttl, ..put(&n.to_string(), "x", Expect::Absent) };
+        let put = Put { ttl, ..put(&n.to_string(), "x", ExpectedKeyState::Absent) };
         store.put(put).await.unwrap();
     }
     let mut watch = store.watch(things(), start).await.unwrap();
@@ -40,10 +40,11 @@ async fn a_key_that_is_renewed_takes_few_leases() {
     let member = Member::alone();
     let store = open(&[&member]).await;
     let ttl = Some(Duration::from_secs(5));
-    let mut expect = Expect::Absent;
+    let mut expect = ExpectedKeyState::Absent;
     for _ in 0..20 {
         // The put succeeds only if the key has not expired.
-        expect = Expect::At(store.put(Put { ttl, ..put("a", "x", expect) }).await.unwrap());
+        expect =
+            ExpectedKeyState::At(store.put(Put { ttl, ..put("a", "x", expect) }).await.unwrap());
         // waits for a real process: etcd, whose leases run by its own clock
         tokio::time::sleep(Duration::from_millis(250)).await;
     }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use etcd_testing::Member;
-use store::{At, Expect, ReadError, Revision, Store, WATCHES_MAX, WatchError, WriteError};
+use store::{
+    At, ExpectedKeyState, ReadError, Revision, Store, WATCHES_MAX, WatchError, WriteError,
+};
 use store_etcd::{EtcdStore, Options};
 
 use crate::member::{open, open_with, options};
@@ -33,7 +35,7 @@ async fn an_unreachable_cluster_is_unavailable() {
     assert!(error.reason.contains(NOWHERE), "{error}");
     let read = store.get(&key("a"), At::Newest).await;
     assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
-    let write = store.put(put("a", "x", Expect::Absent)).await;
+    let write = store.put(put("a", "x", ExpectedKeyState::Absent)).await;
     assert!(matches!(write, Err(WriteError::Unavailable(_))), "{write:?}");
 }
 
@@ -44,7 +46,7 @@ async fn a_silent_member_times_out() {
     let store = open_with(Options { request_timeout, ..options(&[&member]) }).await;
     member.freeze();
     assert_eq!(store.get(&key("a"), At::Newest).await, Err(ReadError::Timeout));
-    assert_eq!(store.put(put("a", "x", Expect::Absent)).await, Err(WriteError::Timeout));
+    assert_eq!(store.put(put("a", "x", ExpectedKeyState::Absent)).await, Err(WriteError::Timeout));
     assert!(store.check_health().await.is_err());
     member.thaw();
 }
@@ -59,8 +61,8 @@ async fn stores_deliver_each_others_writes() {
     let made = create(&one, "a", "1").await;
     let told = crate::shorthand::events(&mut *watch, start, made).await;
     assert_eq!(told.iter().map(|event| event.revision).collect::<Vec<_>>(), [made]);
-    let second = two.put(put("a", "2", Expect::At(made))).await.unwrap();
-    let stale = one.put(put("a", "3", Expect::At(made))).await;
+    let second = two.put(put("a", "2", ExpectedKeyState::At(made))).await.unwrap();
+    let stale = one.put(put("a", "3", ExpectedKeyState::At(made))).await;
     let Err(WriteError::Conflict { current: Some(current) }) = stale else { panic!("{stale:?}") };
     assert_eq!((current.mod_rev, &*current.value), (second, &b"2"[..]));
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use etcd_testing::{Member, leader};
-use store::{At, Expect, ListRequest, Revision, Store, WatchError};
+use store::{At, ExpectedKeyState, ListRequest, Revision, Store, WatchError};
 use store_etcd::{EtcdStore, Options};
 
 use crate::member::{open, open_with, options};
@@ -28,7 +28,7 @@ async fn write(
     while !stop.load(Ordering::SeqCst) {
         let name = format!("{writer}-{n}");
         n += 1;
-        match store.put(put(&name, &name, Expect::Absent)).await {
+        match store.put(put(&name, &name, ExpectedKeyState::Absent)).await {
             Ok(revision) => {
                 acknowledged.push((name, revision));
                 n_done.fetch_add(1, Ordering::SeqCst);
@@ -176,7 +176,7 @@ async fn a_watch_behind_compaction_misses_no_event() {
 async fn insist(store: &EtcdStore, text: &str, mut expect: Revision) -> Revision {
     let began = std::time::Instant::now();
     loop {
-        match store.put(put("a", text, Expect::At(expect))).await {
+        match store.put(put("a", text, ExpectedKeyState::At(expect))).await {
             Ok(revision) => return revision,
             Err(store::WriteError::Conflict { current }) => {
                 // An earlier attempt was applied without being acknowledged.

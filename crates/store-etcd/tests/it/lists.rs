@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use etcd_testing::Member;
-use store::{Expect, ListRequest, Put, Store, VALUE_BYTES_MAX, WriteError};
+use store::{ExpectedKeyState, ListRequest, Put, Store, VALUE_BYTES_MAX, WriteError};
 use store_etcd::PrefixInUse;
 
 use crate::member::open;
@@ -25,9 +25,9 @@ async fn a_list_of_several_rounds_is_consistent() {
             let bytes = if n < n_small { 30_000 } else { 400_000 };
             let value = Bytes::from(vec![b'x'; bytes]);
             let key = key(&format!("{n:04}"));
-            let expect = Expect::Absent;
+            let expected_state = ExpectedKeyState::Absent;
             store
-                .put(Put { key, value, expect, ttl: None, key_group_revision: None })
+                .put(Put { key, value, expected_state, ttl: None, key_group_revision_action: None })
                 .await
                 .unwrap()
         });
@@ -69,7 +69,7 @@ async fn a_request_above_the_member_limit_is_too_large() {
     let member = Member::alone_with("http", &[]);
     let store = open(&[&member]).await;
     let value = "x".repeat(VALUE_BYTES_MAX);
-    let refused = store.put(put("a", &value, Expect::Absent)).await;
+    let refused = store.put(put("a", &value, ExpectedKeyState::Absent)).await;
     assert_eq!(refused, Err(WriteError::ValueTooLarge { bytes: VALUE_BYTES_MAX }));
     create(&store, "a", &value[..VALUE_BYTES_MAX - 4096]).await;
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use etcd_testing::Member;
-use store::{Expect, Revision, Store, WriteError};
+use store::{ExpectedKeyState, Revision, Store, WriteError};
 
 use crate::member::open;
 use crate::shorthand::{create, events, is_unsure, put, things};
@@ -11,7 +11,7 @@ use crate::shorthand::{create, events, is_unsure, put, things};
 /// Retries to create a key until the member accepts it.
 async fn insist(store: &store_etcd::EtcdStore, name: &str) {
     loop {
-        match store.put(put(name, "x", Expect::Absent)).await {
+        match store.put(put(name, "x", ExpectedKeyState::Absent)).await {
             Ok(_) | Err(WriteError::Conflict { .. }) => return,
             Err(error) => assert!(is_unsure(&error), "{error}"),
         }

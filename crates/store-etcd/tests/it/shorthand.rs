@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{At, Event, Expect, Key, Prefix, Put, Revision, Store, Watch, WriteError};
+use store::{At, Event, ExpectedKeyState, Key, Prefix, Put, Revision, Store, Watch, WriteError};
 use store_etcd::EtcdStore;
 
 /// The longest time that a test waits before it fails.
@@ -17,13 +17,19 @@ pub(crate) fn things() -> Prefix {
     Prefix::new("/registry/things/").unwrap()
 }
 
-pub(crate) fn put(name: &str, text: &str, expect: Expect) -> Put {
+pub(crate) fn put(name: &str, text: &str, expect: ExpectedKeyState) -> Put {
     let value = Bytes::copy_from_slice(text.as_bytes());
-    Put { key: key(name), value, expect, ttl: None, key_group_revision: None }
+    Put {
+        key: key(name),
+        value,
+        expected_state: expect,
+        ttl: None,
+        key_group_revision_action: None,
+    }
 }
 
 pub(crate) async fn create(store: &EtcdStore, name: &str, text: &str) -> Revision {
-    store.put(put(name, text, Expect::Absent)).await.unwrap()
+    store.put(put(name, text, ExpectedKeyState::Absent)).await.unwrap()
 }
 
 pub(crate) async fn text(store: &EtcdStore, name: &str) -> Option<String> {

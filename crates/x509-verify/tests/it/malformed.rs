@@ -29,7 +29,7 @@ fn a_malformed_certificate_fails_the_whole_chain() {
     let roots = Roots::new(roots.iter().map(|der| Certificate::parse(der).unwrap()));
     let mut presented = certificates(case, "presented");
     let verify = |presented: &[CertificateDer<'_>]| {
-        roots.verify(presented, CertificateUsage::ClientAuth, 1_906_502_400).map(drop)
+        roots.verify_chain(presented, CertificateUsage::ClientAuth, 1_906_502_400).map(drop)
     };
     assert_eq!(verify(&presented), Ok(()));
     presented.push(vec![0x30, 0x00].into());
@@ -55,7 +55,7 @@ proptest! {
         leaf[idx] ^= 1 << bit;
         presented[0] = leaf.into();
         let roots = Roots::new(roots.iter().map(|der| Certificate::parse(der).unwrap()));
-        let verified = roots.verify(&presented, CertificateUsage::ClientAuth, 1_906_502_400);
+        let verified = roots.verify_chain(&presented, CertificateUsage::ClientAuth, 1_906_502_400);
         prop_assert!(verified.is_err() || roots_hold(&roots, &presented), "{verified:?}");
     }
 }

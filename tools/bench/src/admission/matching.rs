@@ -103,7 +103,7 @@ fn snapshot_of(n_hooks: usize) -> Snapshot {
             Value::Object(tree) => tree,
             _ => api_object::Tree::new(),
         };
-        Arc::new(Configuration::compile(ConfigurationKind::Validating, &tree))
+        Arc::new(Configuration::compile_configuration(ConfigurationKind::Validating, &tree))
     });
     Snapshot::new(&configurations.collect::<Vec<_>>())
 }

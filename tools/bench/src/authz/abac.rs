@@ -4,12 +4,12 @@ mod generate;
 
 use std::time::Duration;
 
-use ::authz::Recorder;
+use ::authz::TraceRecorder;
 use anyhow::anyhow;
 use authz_abac::{Policy, Snapshot};
 use authz_reference::ReferenceAbac;
 use document::Source;
-use manifests::abac::{PolicyLoadOptions, load_policies};
+use manifests::abac::{AbacPolicyLoadOptions, load_abac_policies};
 use serde_json::Value;
 
 use crate::authz::agreement::{Agreement, Depth, N_SMALL_REQUESTS, compare};
@@ -53,7 +53,7 @@ pub(crate) fn run(
         rows.push(comparison.run(
             &pool,
             effort,
-            |attributes| policies.authorize(attributes, Recorder::disabled_recorder()),
+            |attributes| policies.authorize(attributes, TraceRecorder::disabled_recorder()),
             |attributes| reference.authorize(attributes),
         ));
         files.ask("abac", &comparison.name(), &[&folder], &pool)?;
@@ -87,7 +87,7 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
-        |attributes| policies.authorize(attributes, Recorder::disabled_recorder()),
+        |attributes| policies.authorize(attributes, TraceRecorder::disabled_recorder()),
         |attributes| reference.authorize(attributes),
     );
     Ok(agreement)
@@ -97,9 +97,9 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
 fn read(lines: &[Value]) -> anyhow::Result<Vec<Policy>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let source = Source { name: "policy.jsonl", file_bytes: text.as_bytes() };
-    let loaded = load_policies(&source, &PolicyLoadOptions::default())
+    let loaded = load_abac_policies(&source, &AbacPolicyLoadOptions::default())
         .map_err(|error| anyhow!("{error}"))?;
-    Ok(loaded.policy_snapshot.policies().to_vec())
+    Ok(loaded.abac_policy_snapshot.policies().to_vec())
 }
 
 fn index(policies: Vec<Policy>) -> anyhow::Result<Snapshot> {
@@ -125,7 +125,9 @@ fn pool(
         random,
         |random, user, is_allowed| requests.propose(random, user, is_allowed),
         |attributes| {
-            crate::authz::is_allowed(&policies.authorize(attributes, Recorder::disabled_recorder()))
+            crate::authz::is_allowed(
+                &policies.authorize(attributes, TraceRecorder::disabled_recorder()),
+            )
         },
     )
 }

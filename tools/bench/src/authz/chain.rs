@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use ::authz::{Attributes, Decision, Recorder, User, Verdict};
+use ::authz::{Attributes, Decision, TraceRecorder, User, Verdict};
 use anyhow::anyhow;
 use authz_chain::{Chain, ChainMember};
 use authz_reference::ReferenceRbac;
@@ -91,7 +91,8 @@ fn superusers(
 
 /// Polls the future once, because built-in authorizers never wait.
 fn decide(chain: &Chain, attributes: &Attributes<'_>) -> Decision {
-    let mut answer = std::pin::pin!(chain.authorize(attributes, Recorder::disabled_recorder()));
+    let mut answer =
+        std::pin::pin!(chain.authorize(attributes, TraceRecorder::disabled_recorder()));
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome.decision,
         Poll::Pending => Decision::default(),

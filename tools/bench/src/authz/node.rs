@@ -4,7 +4,7 @@ mod generate;
 
 use std::sync::Arc;
 
-use ::authz::{NonResourceRule, Recorder, ResourceRule};
+use ::authz::{NonResourceRule, ResourceRule, TraceRecorder};
 use anyhow::Context;
 use authz_node::{GraphObject, NodeRules, Snapshot};
 use authz_reference::ReferenceNode;
@@ -36,7 +36,7 @@ impl Cluster {
         let mut random = Random::new(n_nodes as u64);
         let documents = generate::objects(n_nodes, &mut random);
         let objects: Option<Vec<GraphObject>> =
-            documents.iter().map(manifests::parse_node_object).collect();
+            documents.iter().map(manifests::parse_node_authorizer_object).collect();
         let objects = objects.context("an object of a kind that relates nothing")?;
         files.write(FOLDER, "objects", documents)?;
         let rules = rules()?;
@@ -55,7 +55,7 @@ impl Cluster {
             |random, user, is_allowed| requests.propose(random, user, is_allowed),
             |attributes| {
                 crate::authz::is_allowed(
-                    &self.policy.authorize(attributes, Recorder::disabled_recorder()),
+                    &self.policy.authorize(attributes, TraceRecorder::disabled_recorder()),
                 )
             },
         )
@@ -75,7 +75,7 @@ impl Cluster {
         let row = comparison.run(
             &pool,
             effort,
-            |attributes| self.policy.authorize(attributes, Recorder::disabled_recorder()),
+            |attributes| self.policy.authorize(attributes, TraceRecorder::disabled_recorder()),
             |attributes| self.reference.authorize(attributes),
         );
         files.ask("node", &comparison.name(), &[FOLDER], &pool)?;

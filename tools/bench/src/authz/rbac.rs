@@ -5,7 +5,7 @@ mod generate;
 use std::hint::black_box;
 use std::time::Duration;
 
-use ::authz::{Attributes, Recorder};
+use ::authz::{Attributes, TraceRecorder};
 use authz_rbac::{Binding, Snapshot};
 use authz_reference::ReferenceRbac;
 use serde_json::Value;
@@ -55,7 +55,7 @@ pub(crate) fn run(
         rows.push(comparison.run(
             &pool,
             effort,
-            |attributes| snapshot.authorize(attributes, Recorder::disabled_recorder()),
+            |attributes| snapshot.authorize(attributes, TraceRecorder::disabled_recorder()),
             |attributes| reference.authorize(attributes),
         ));
         files.ask("rbac", &comparison.name(), &[&folder], &pool)?;
@@ -78,7 +78,7 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
-        |attributes| snapshot.authorize(attributes, Recorder::disabled_recorder()),
+        |attributes| snapshot.authorize(attributes, TraceRecorder::disabled_recorder()),
         |attributes| reference.authorize(attributes),
     );
     Ok(agreement)
@@ -103,7 +103,9 @@ pub(crate) fn pool(
         random,
         |random, user, is_allowed| requests.propose(random, user, is_allowed),
         |attributes| {
-            crate::authz::is_allowed(&snapshot.authorize(attributes, Recorder::disabled_recorder()))
+            crate::authz::is_allowed(
+                &snapshot.authorize(attributes, TraceRecorder::disabled_recorder()),
+            )
         },
     )
 }
@@ -147,15 +149,15 @@ fn index_row(
 /// The roles in the form of the API.
 fn roles_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let roles = cluster.roles.iter().cloned();
-    let encoded =
-        roles.map(|role| manifests::rbac::encode_object(&manifests::rbac::RbacObject::Role(role)));
+    let encoded = roles
+        .map(|role| manifests::rbac::encode_rbac_object(&manifests::rbac::RbacObject::Role(role)));
     Ok(encoded.collect::<Result<_, _>>()?)
 }
 
 fn bindings_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let bindings = cluster.bindings.iter().cloned();
     let encoded = bindings.map(|binding| {
-        manifests::rbac::encode_object(&manifests::rbac::RbacObject::Binding(binding))
+        manifests::rbac::encode_rbac_object(&manifests::rbac::RbacObject::Binding(binding))
     });
     Ok(encoded.collect::<Result<_, _>>()?)
 }

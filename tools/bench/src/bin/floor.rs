@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode};
 use https_server::{
-    Body, BodySender, Connection, Limits, Listener, MinimumBodyRate, OperatorFiles, PkiOptions,
+    Body, BodySender, Connection, Limits, Listener, MinimumBodyRate, OperatorPkiFiles, PkiOptions,
     ReloadingCertificate, ServerNames, Shutdown, collect_body,
 };
 use hyper::body::Incoming;
@@ -51,13 +51,13 @@ async fn run(directory: &Path) -> anyhow::Result<()> {
     let pki = https_server::prepare_pki_files(&PkiOptions {
         directory: directory.to_owned(),
         server_names: ServerNames::new(None, [IpAddr::V4(Ipv4Addr::LOCALHOST)]),
-        operator_files: OperatorFiles::default(),
+        operator_pki_files: OperatorPkiFiles::default(),
         current_time: SystemTime::now(),
     })?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate)?);
     let tls = Arc::new(https_server::tls_server_config(certificate)?);
     let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls)?;
-    println!("serving https://{} constants", listener.address());
+    println!("serving https://{} constants", listener.bound_address());
     std::io::stdout().flush()?;
     let service = move |request: Request<Incoming>, _: Arc<Connection>| {
         let answers = Arc::clone(&answers);

@@ -9,7 +9,7 @@ use std::task::{Context as TaskContext, Waker};
 use std::time::Instant;
 
 use anyhow::Context;
-use authz::Recorder;
+use authz::TraceRecorder;
 use authz_reload::{AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan, Generation};
 use authz_webhook::Webhook;
 use metrics::AuthorizationMetrics;
@@ -78,8 +78,8 @@ impl OurSide {
 fn load(environment: &WebhookEnvironment, hook: TargetWebhook) -> anyhow::Result<LoadedWebhook> {
     let metrics = AuthorizationMetrics::new(&Registry::new(), "bench", true)?;
     let observers = Arc::<AuthorizationMetrics>::clone(&metrics);
-    let builder = AuthorizerBuilder { observers, ..AuthorizerBuilder::new()? };
-    let plan = ConfigFilePlan { path: environment.configuration(hook), policy_file: None };
+    let builder = AuthorizerBuilder { observer_factory: observers, ..AuthorizerBuilder::new()? };
+    let plan = ConfigFilePlan { path: environment.configuration(hook), abac_policy_file: None };
     let generation = builder.build_first_generation(&AuthorizationPlan::File(plan))?;
     let webhook = generation.webhooks().next().context("the configuration has no webhook")?;
     Ok(LoadedWebhook { webhook: Arc::clone(webhook), _generation: generation, _metrics: metrics })
@@ -142,7 +142,7 @@ type Answer = (u64, bool);
 async fn ask(webhook: &Webhook, review_request: &ReviewRequest) -> Answer {
     let start = Instant::now();
     let answered =
-        webhook.authorize(&review_request.attributes(), Recorder::disabled_recorder()).await;
+        webhook.authorize(&review_request.attributes(), TraceRecorder::disabled_recorder()).await;
     (nanoseconds(start.elapsed()), answered.decision.verdict == review_request.want)
 }
 
@@ -171,9 +171,10 @@ fn time_cached_answers(webhook: &Webhook, requests: &[ReviewRequest]) -> Measure
             review_request.preload();
             let attributes = review_request.attributes();
             let start = Instant::now();
-            let verdict =
-                poll_once(webhook.authorize(black_box(&attributes), Recorder::disabled_recorder()))
-                    .map(|answered| answered.decision.verdict);
+            let verdict = poll_once(
+                webhook.authorize(black_box(&attributes), TraceRecorder::disabled_recorder()),
+            )
+            .map(|answered| answered.decision.verdict);
             let ns = nanoseconds(start.elapsed());
             *least = ns.saturating_sub(clock_ns).min(*least);
             n_wrong += usize::from(black_box(verdict) != Some(review_request.want));
@@ -182,7 +183,8 @@ fn time_cached_answers(webhook: &Webhook, requests: &[ReviewRequest]) -> Measure
     let total = start.elapsed();
     let allocated = requests.iter().map(|review_request| {
         let attributes = review_request.attributes();
-        let ask = || drop(poll_once(webhook.authorize(&attributes, Recorder::disabled_recorder())));
+        let ask =
+            || drop(poll_once(webhook.authorize(&attributes, TraceRecorder::disabled_recorder())));
         allocated_bytes(ask)
     });
     let allocated = allocated.max().unwrap_or_default();

@@ -1,8 +1,10 @@
 //! `abac`: a policy file is loaded, requests are decided and rules are listed.
 
-use authz::{Namespace, Recorder, Rules};
+use authz::{Namespace, Rules, TraceRecorder};
 use document::Source;
-use manifests::abac::{LoadedPolicies, PolicyLoadError, PolicyLoadOptions, load_policies};
+use manifests::abac::{
+    AbacPolicyLoadError, AbacPolicyLoadOptions, LoadedAbacPolicies, load_abac_policies,
+};
 use serde_json::{Value, json};
 
 use super::AnswerPair;
@@ -45,13 +47,13 @@ pub(super) fn exact_length(text: &str) -> usize {
 /// Our answer to the checks of a vector with this policy file.
 pub(crate) fn answer_for_policy(policy: &str, vector: &Vector) -> Result<Value, UnusableVector> {
     let source = Source { name: FILE, file_bytes: policy.as_bytes() };
-    match load_policies(&source, &PolicyLoadOptions::default()) {
+    match load_abac_policies(&source, &AbacPolicyLoadOptions::default()) {
         Err(error) => Ok(load_error_to_json(&error, policy)),
         Ok(loaded) => {
             let checks = items(vector, "checks").map(|check| decide_check(&loaded, check));
             let rules =
                 items(vector, "rules").map(|rules_request| list_rules(&loaded, rules_request));
-            let n_policies = loaded.policy_snapshot.policies().len();
+            let n_policies = loaded.abac_policy_snapshot.policies().len();
             Ok(json!({
                 "load": "ok",
                 "policies": (n_policies > 0).then_some(n_policies),
@@ -67,7 +69,7 @@ pub(crate) fn load_error_answer(policy: &str, line: u64) -> Value {
     json!({ "load": "error", "error": before_cause(policy, Some(line)), "errorLine": line })
 }
 
-fn load_error_to_json(error: &PolicyLoadError, policy: &str) -> Value {
+fn load_error_to_json(error: &AbacPolicyLoadError, policy: &str) -> Value {
     let line = error.line_text.as_ref().and(u64::try_from(error.diagnostic.position.line).ok());
     json!({
         "load": "error",
@@ -93,19 +95,20 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
     }
 }
 
-fn decide_check(loaded: &LoadedPolicies, check: &Value) -> Result<Value, UnusableVector> {
+fn decide_check(loaded: &LoadedAbacPolicies, check: &Value) -> Result<Value, UnusableVector> {
     let recorded = RecordedAttributes::read(&check["attributes"])?;
-    let decision =
-        loaded.policy_snapshot.authorize(&recorded.attributes(), Recorder::disabled_recorder());
+    let decision = loaded
+        .abac_policy_snapshot
+        .authorize(&recorded.attributes(), TraceRecorder::disabled_recorder());
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 
-fn list_rules(loaded: &LoadedPolicies, rules_request: &Value) -> Result<Value, UnusableVector> {
+fn list_rules(loaded: &LoadedAbacPolicies, rules_request: &Value) -> Result<Value, UnusableVector> {
     let user = parse_user(&rules_request["user"])?
         .ok_or_else(|| UnusableVector::new("`rules` has no user"))?;
     let namespace = rules_request["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
-        loaded.policy_snapshot.rules_for(&user, Namespace::new(namespace));
+        loaded.abac_policy_snapshot.rules_for(&user, Namespace::new(namespace));
     let resource_rules = resource_rules.iter().map(|rule| {
         json!({
             "verbs": rule.verbs,

@@ -1,7 +1,8 @@
 //! `access-review`: creating an access review.
 
 use access_reviews::{
-    AccessReview, PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
+    AccessReview, PlainSubjectAccessReview, PreparedReview, ReviewKind, ReviewRequest,
+    prepare_review,
 };
 use api_object::Status;
 use authz::Attributes;
@@ -63,7 +64,7 @@ fn fast_path_answer(kind: ReviewKind, object: &Value, decision: &authz::Decision
     }
     let body = object.to_string();
     let mut answer = Vec::new();
-    SubjectAccessReview::parse(body.as_bytes())?.write_response(decision, &mut answer);
+    PlainSubjectAccessReview::parse(body.as_bytes())?.write_response(decision, &mut answer);
     Some(serde_json::from_slice(&answer).unwrap_or_default())
 }
 

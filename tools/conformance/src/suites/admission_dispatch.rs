@@ -16,7 +16,7 @@ use admission_hooks::{
     SessionReport, UntypedConverter,
 };
 use api_object::Tree;
-use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
+use authz::{Authorizer, Decision, DecisionFuture as Decided, TraceRecorder};
 use serde_json::{Map, Value, json};
 use server::IntoStatus;
 
@@ -66,12 +66,12 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     let request = HookRequest {
         attributes,
         matched_hooks: &matched_hooks,
-        connections: &connections,
+        hook_connections: &connections,
         namespace: find_namespace(vector, text("namespace")),
         authorizer: Some(&DenyAll),
         object_converter: &UntypedConverter,
-        observer: &NoObserver,
-        long_computation: None,
+        hook_observer: &NoObserver,
+        long_computation_flag: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (result, report) = runtime.map_err(UnusableVector::new)?.block_on(async {
@@ -90,7 +90,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
 struct DenyAll;
 
 impl Authorizer for DenyAll {
-    fn authorize<'a>(&'a self, _: &'a authz::Attributes<'a>, _: Recorder<'a>) -> Decided<'a> {
+    fn authorize<'a>(&'a self, _: &'a authz::Attributes<'a>, _: TraceRecorder<'a>) -> Decided<'a> {
         Box::pin(async { Decision::deny("") })
     }
 }
@@ -107,9 +107,9 @@ async fn run_phases(
 ) -> Result<Option<Tree>, (Phase, HookRefusal)> {
     let mutating = |refusal| (Phase::Mutating, refusal);
     let object = request.attributes.object.cloned();
-    let mut object = session.mutate(request, object).await.map_err(mutating)?;
+    let mut object = session.call_mutating_hooks(request, object).await.map_err(mutating)?;
     if session.needs_another_round() {
-        object = session.mutate(request, object).await.map_err(mutating)?;
+        object = session.call_mutating_hooks(request, object).await.map_err(mutating)?;
     }
     let attributes = Attributes { object: object.as_ref(), ..request.attributes };
     let validated = session.validate(&HookRequest { attributes, ..*request }).await;
@@ -157,7 +157,7 @@ fn parse_configuration(object: &Tree) -> Result<Configuration, UnusableVector> {
     let kind = ConfigurationKind::from_type_meta(member("apiVersion"), member("kind"));
     let kind = kind
         .ok_or_else(|| UnusableVector::new(format!("`{}` configures nothing", member("kind"))))?;
-    Ok(Configuration::compile(kind, object))
+    Ok(Configuration::compile_configuration(kind, object))
 }
 
 fn parse_operation(name: &str) -> Result<Operation, UnusableVector> {

@@ -10,7 +10,7 @@ mod fake_webhooks;
 
 use std::time::Duration;
 
-use authz::{Decision, Recorder};
+use authz::{Decision, TraceRecorder};
 use serde_json::{Value, json};
 
 use self::chain_files::ChainFiles;
@@ -41,7 +41,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             let recorded = RecordedAttributes::read(&step["attributes"])?;
             let outcome =
-                chain.authorize(&recorded.attributes(), Recorder::disabled_recorder()).await;
+                chain.authorize(&recorded.attributes(), TraceRecorder::disabled_recorder()).await;
             let expected = &step["expect"];
             want.push(calls::with_body_texts(expected));
             got.push(step_to_json(&outcome.decision, expected, webhooks.take_calls()));

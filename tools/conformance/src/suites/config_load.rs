@@ -5,7 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use config::authorization_config::{self, LoadError, LoadOptions, LoadedConfiguration, ServerRole};
+use config::authorization_config::{
+    self, LoadError, LoadOptions, LoadedAuthorizationConfiguration, ServerRole,
+};
 use document::{Diagnostic, Fault, Source};
 use serde_json::{Value, json};
 
@@ -50,18 +52,18 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
 
 /// Loads as a delegated server does. The main server also refuses `InClusterConfig`, while Kubernetes' validation
 /// accepts it and the process fails later.
-pub(super) fn load(text: &str) -> LoadedConfiguration {
+pub(super) fn load(text: &str) -> LoadedAuthorizationConfiguration {
     let source = Source { name: "config", file_bytes: text.as_bytes() };
     let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
-    authorization_config::load_configuration(&source, &options)
+    authorization_config::load_authorization_configuration(&source, &options)
 }
 
-fn result_to_json(loaded: &LoadedConfiguration) -> Value {
+fn result_to_json(loaded: &LoadedAuthorizationConfiguration) -> Value {
     let error = match &loaded.configuration {
         Ok(configuration) => {
             return json!({
                 "result": "valid",
-                "effective": authorization_config::configuration_to_json(configuration),
+                "effective": authorization_config::authorization_configuration_to_json(configuration),
             });
         }
         Err(error) => error,

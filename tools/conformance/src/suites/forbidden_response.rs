@@ -16,7 +16,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     let info = RequestInfo::new(vector.text("method")?, target).map_err(UnusableVector::new)?;
     let user = parse_user(vector.body.get("user").unwrap_or(&Value::Null))?;
     let decision = parse_decision(vector.member("authorizer")?)?;
-    let got = match check_allowed(&info.attributes(user.as_ref()), target, &decision) {
+    let got = match check_allowed(&info.to_attributes_for_user(user.as_ref()), target, &decision) {
         Ok(()) => json!({ "passed": true }),
         Err(AccessError::Forbidden(request)) => status_json(&request.into_status()),
         Err(AccessError::Unavailable(why)) => status_json(&why.into_status()),

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use authn::{Impersonator, strip_impersonation_headers};
-use authz::{Attributes, Authorizer, Recorder, RequestInfo};
+use authz::{Attributes, Authorizer, RequestInfo, TraceRecorder};
 use authz_rbac::Snapshot;
 use http::HeaderMap;
-use manifests::rbac::{RbacObject, decode_object};
+use manifests::rbac::{RbacObject, decode_unvalidated_rbac_object};
 use serde_json::{Value, json};
 use server::IntoStatus;
 
@@ -27,7 +27,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     };
     let info = RequestInfo::new(vector.text("method")?, vector.text("target")?)
         .map_err(UnusableVector::new)?;
-    let attributes = info.attributes(Some(&requestor));
+    let attributes = info.to_attributes_for_user(Some(&requestor));
     let mut headers = parse_headers(vector)?;
     let impersonator = Impersonator::default();
     let outcome = poll_once(impersonator.impersonate(&headers, &attributes, &authorizer))?;
@@ -79,7 +79,7 @@ impl Authorizer for RecordingAuthorizer {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
-        recorder: Recorder<'a>,
+        recorder: TraceRecorder<'a>,
     ) -> authz::DecisionFuture<'a> {
         let decision = self.snapshot.authorize(attributes, recorder);
         let mut check = json!({
@@ -122,7 +122,7 @@ fn snapshot_with_rules(user: &str, rules: &Value) -> Result<Snapshot, UnusableVe
     });
     let mut snapshot = Snapshot::default();
     for object in [role, binding] {
-        let manifest = decode_object(&object).map_err(UnusableVector::new)?;
+        let manifest = decode_unvalidated_rbac_object(&object).map_err(UnusableVector::new)?;
         match manifest.into_object_unvalidated().map_err(UnusableVector::new)? {
             RbacObject::Role(role) => snapshot.put_role(role),
             RbacObject::Binding(binding) => snapshot.put_binding(binding),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use authz::{NonResourceRule, Recorder, ResourceRule};
+use authz::{NonResourceRule, ResourceRule, TraceRecorder};
 use authz_node::{GraphObject, NodeRules, Snapshot};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     let (mut want, mut got) = (Vec::new(), Vec::new());
     for check in vector.list("checks")? {
         let recorded = RecordedAttributes::read(&check["attributes"])?;
-        let decision = policy.authorize(&recorded.attributes(), Recorder::disabled_recorder());
+        let decision = policy.authorize(&recorded.attributes(), TraceRecorder::disabled_recorder());
         want.push(json!({ "decision": check["decision"], "reason": check["reason"] }));
         got.push(
             json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }),
@@ -57,7 +57,7 @@ fn apply_event(
     event: &Value,
 ) -> Result<(), UnusableVector> {
     let raw = &event["object"];
-    let object = manifests::parse_node_object(raw)
+    let object = manifests::parse_node_authorizer_object(raw)
         .ok_or_else(|| UnusableVector::new("an event is about an object of another kind"))?;
     let metadata = &raw["metadata"];
     let identity = (raw["kind"].clone(), metadata["namespace"].clone(), metadata["name"].clone());

@@ -4,9 +4,11 @@
 //! reason that the vector lists as acceptable counts as the recorded one, and lists in the order of the visit
 //! are sorted before they are compared.
 
-use authz::{Namespace, Recorder, Rules};
+use authz::{Namespace, Rules, TraceRecorder};
 use authz_rbac::{ReconcileExtrasPolicy, Snapshot, reconcile_bootstrap_policy};
-use manifests::rbac::{RbacObject, bootstrap_policy, decode_object, encode_subject};
+use manifests::rbac::{
+    RbacObject, bootstrap_policy, decode_unvalidated_rbac_object, encode_rbac_subject,
+};
 use serde_json::{Value, json};
 
 use super::AnswerPair;
@@ -68,7 +70,7 @@ pub(super) fn put_objects(
     objects: &[Value],
 ) -> Result<(), UnusableVector> {
     for object in objects {
-        let manifest = decode_object(object).map_err(UnusableVector::new)?;
+        let manifest = decode_unvalidated_rbac_object(object).map_err(UnusableVector::new)?;
         match manifest.into_object_unvalidated().map_err(UnusableVector::new)? {
             RbacObject::Role(role) => snapshot.put_role(role),
             RbacObject::Binding(binding) => snapshot.put_binding(binding),
@@ -84,7 +86,7 @@ fn list<'v>(vector: &'v Vector, key: &str) -> &'v [Value] {
 /// The recorded decision on a check, and ours.
 fn decide_check(snapshot: &Snapshot, check: &Value) -> Result<(Value, Value), UnusableVector> {
     let recorded = RecordedAttributes::read(&check["attributes"])?;
-    let decision = snapshot.authorize(&recorded.attributes(), Recorder::disabled_recorder());
+    let decision = snapshot.authorize(&recorded.attributes(), TraceRecorder::disabled_recorder());
     let (recorded, own) =
         (check["reason"].as_str().unwrap_or_default(), decision.reason.to_string());
     let others = check["alsoAcceptableReasons"].as_array().into_iter().flatten();
@@ -142,7 +144,7 @@ fn list_rules(snapshot: &Snapshot, review: &Value) -> Result<Value, UnusableVect
 fn who_can(snapshot: &Snapshot, question: &Value) -> Result<Value, UnusableVector> {
     let asked = RecordedAttributes::read(&question["attributes"])?;
     let found = snapshot.who_can(&asked.attributes(), None);
-    let subjects: Result<Vec<Value>, _> = found.subjects.iter().map(encode_subject).collect();
+    let subjects: Result<Vec<Value>, _> = found.subjects.iter().map(encode_rbac_subject).collect();
     let errors: Vec<String> = found.role_lookup_errors.iter().map(ToString::to_string).collect();
     Ok(json!({
         "attributes": question["attributes"],

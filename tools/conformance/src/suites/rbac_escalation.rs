@@ -1,7 +1,7 @@
 //! `rbac-escalation`: whether a user who holds some rules may grant others.
 
 use authz_rbac::{CHECK_STEPS_MAX, EscalationRefusal, HeldRules, check_rules_held};
-use manifests::rbac::{decode_rules, encode_rule};
+use manifests::rbac::{decode_rbac_rules, encode_rbac_rule};
 use serde_json::{Value, json};
 
 use super::AnswerPair;
@@ -10,7 +10,7 @@ use crate::vectors::{UnusableVector, Vector};
 
 pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
     let rules = |key| -> Result<_, UnusableVector> {
-        decode_rules(vector.member(key)?).map_err(UnusableVector::new)
+        decode_rbac_rules(vector.member(key)?).map_err(UnusableVector::new)
     };
     let user = parse_user(vector.member("user")?)?.unwrap_or_default();
     let (owned, wanted) = (rules("ownerRules")?, rules("requestedRules")?);
@@ -18,7 +18,8 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     let got = match check_rules_held(&user, held, &wanted, CHECK_STEPS_MAX) {
         Ok(()) => json!({"covered": true}),
         Err(EscalationRefusal::NotHeld(refusal)) => {
-            let uncovered: Result<Vec<Value>, _> = refusal.rules.iter().map(encode_rule).collect();
+            let uncovered: Result<Vec<Value>, _> =
+                refusal.rules.iter().map(encode_rbac_rule).collect();
             json!({
                 "covered": false,
                 "uncovered": uncovered.map_err(UnusableVector::new)?,

@@ -24,11 +24,11 @@ impl<'v> RecordedAttributes<'v> {
         Ok(Self {
             attributes,
             user: parse_user(&attributes["user"])?,
-            field_selector: Selector::from_parse_result(parse_field_selector(text(
+            field_selector: Selector::from_selector_parse_result(parse_field_selector(text(
                 attributes,
                 "fieldSelector",
             ))),
-            label_selector: Selector::from_parse_result(parse_label_selector(text(
+            label_selector: Selector::from_selector_parse_result(parse_label_selector(text(
                 attributes,
                 "labelSelector",
             ))),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::vectors::UnusableVector;
 use authz_webhook::{
-    Extra, IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec,
-    SelectorAttributes, SelectorRequirement, SelectorRequirements,
+    IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec, SelectorAttributes,
+    SelectorRequirement, SelectorRequirements, UserExtra,
 };
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ impl<'v> RecordedReview<'v> {
             non_resource_attributes: non_resource,
             user: text(self.spec, "user"),
             groups: &self.groups,
-            extra: Extra(Some(&self.extra)),
+            extra: UserExtra(Some(&self.extra)),
             uid: text(self.spec, "uid"),
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn answer_for_request_line(method: &str, target: &str) -> Value {
     match RequestInfo::new(method, target) {
         Ok(info) => json!({
             "requestInfo": request_info(&info),
-            "attributes": attributes(&info.attributes(None)),
+            "attributes": attributes(&info.to_attributes_for_user(None)),
         }),
         Err(RequestError::Malformed(error)) => json!({ "httpError": error.to_string() }),
         Err(RequestError::Unclassified(error)) => json!({

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
-use crate::key::SigningKey;
 use crate::service_account::{BoundObject, Claims, Objects, TokenIssuer};
 use crate::testing::poll_once;
+use crate::token_keys::SigningKey;
 
 const NOW: i64 = 1_800_000_000;
 const ISSUER: &str = "https://issuer.example.com";
@@ -32,7 +32,7 @@ struct World {
 }
 
 fn world() -> World {
-    let pem = SigningKey::generate_pem().unwrap();
+    let pem = SigningKey::generate_private_key_pem().unwrap();
     let keys = VerifyingKey::all_from_pem(&pem).unwrap();
     let issuers = vec!["https://other".to_owned(), ISSUER.to_owned()];
     let mut objects = Objects::default();
@@ -70,8 +70,14 @@ impl World {
         let audiences = AudienceCheck { default_audiences: &own, accepted_audiences: &own };
         let Some(claims) = self.accounts.verify_signature(token)? else { return Ok(None) };
         let accounts = &self.accounts;
-        poll_once(accounts.authenticate(token, &claims, audiences, &self.objects, at(now)))
-            .map(Some)
+        poll_once(accounts.authenticate_verified_token(
+            token,
+            &claims,
+            audiences,
+            &self.objects,
+            at(now),
+        ))
+        .map(Some)
     }
 
     fn check(&self, claims: &Claims) -> Result<Arc<User>, TokenError> {

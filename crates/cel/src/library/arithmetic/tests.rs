@@ -59,7 +59,8 @@ fn doubles_follow_ieee_754() {
 
 #[test]
 fn text_octets_and_lists_are_concatenated() {
-    let list = |items: &[i64]| Value::list_value(items.iter().copied().map(Value::Int).collect());
+    let list =
+        |items: &[i64]| Value::owned_list_value(items.iter().copied().map(Value::Int).collect());
     check(vec![
         (
             "_+_",
@@ -155,7 +156,7 @@ fn the_left_operand_determines_the_error_message() {
             vec![Value::borrowed_string("a"), Value::borrowed_string("a")],
             Err("no such overload"),
         ),
-        ("_-_", vec![Value::list_value(vec![]), Value::Int(1)], Err("no such overload: _-_")),
+        ("_-_", vec![Value::owned_list_value(vec![]), Value::Int(1)], Err("no such overload: _-_")),
         ("_*_", vec![Value::Duration(1), Value::Int(2)], Err("no such overload")),
         ("_/_", vec![Value::Null, Value::Int(2)], Err("no such overload: _/_")),
         ("_%_", vec![Value::Int(1), Value::Double(2.0)], Err("no such overload")),

@@ -102,9 +102,9 @@ fn service_account_name_is_validated_before_namespace() {
 fn an_unknown_check_needs_a_decision() {
     let functions = functions();
     let ask = |decisions: &KnownDecisions| {
-        let check = Authorizer::new(decisions.clone()).resource_check_value(ResourceTarget {
+        let check = Authorizer::new(decisions.clone()).resource_check_value(ResourceCheckTarget {
             resource: "pods".into(),
-            ..ResourceTarget::default()
+            ..ResourceCheckTarget::default()
         });
         let check = call(&functions, "name", &[check, Value::borrowed_string("web")])?;
         call(&functions, "check", &[check, Value::borrowed_string("get")])
@@ -113,8 +113,11 @@ fn an_unknown_check_needs_a_decision() {
     let Err(EvalError::NeedsDecision(question)) = ask(&decisions) else {
         panic!("nobody answered")
     };
-    let target =
-        ResourceTarget { resource: "pods".into(), name: "web".into(), ..ResourceTarget::default() };
+    let target = ResourceCheckTarget {
+        resource: "pods".into(),
+        name: "web".into(),
+        ..ResourceCheckTarget::default()
+    };
     let target = AuthorizerCheckTarget::Resource(Box::new(target));
     assert_eq!(
         *question,

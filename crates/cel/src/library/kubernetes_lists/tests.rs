@@ -11,7 +11,7 @@ fn check(cases: Vec<Case>) {
 }
 
 fn list(items: Vec<Value<'static>>) -> Value<'static> {
-    Value::list_value(items)
+    Value::owned_list_value(items)
 }
 
 fn ints(items: &[i64]) -> Value<'static> {

@@ -60,8 +60,8 @@ fn comparison_crosses_the_numeric_types() {
         ("_<_", Value::Null, Value::Int(1), Err("no such overload: _<_")),
         (
             "_>=_",
-            Value::list_value(vec![]),
-            Value::list_value(vec![]),
+            Value::owned_list_value(vec![]),
+            Value::owned_list_value(vec![]),
             Err("no such overload: _>=_"),
         ),
     ];
@@ -82,7 +82,11 @@ fn equality_crosses_the_numeric_types_and_no_others() {
         (Value::Int(1), Value::borrowed_string("1"), false),
         (Value::Null, Value::Null, true),
         (time("2020-01-01T00:00:00+02:00"), time("2019-12-31T22:00:00Z"), true),
-        (Value::list_value(vec![Value::Int(1)]), Value::list_value(vec![Value::Double(1.0)]), true),
+        (
+            Value::owned_list_value(vec![Value::Int(1)]),
+            Value::owned_list_value(vec![Value::Double(1.0)]),
+            true,
+        ),
         (Value::optional_some(Value::Int(1)), Value::optional_none(), false),
     ];
     for (left, right, equal) in cases {

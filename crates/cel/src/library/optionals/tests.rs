@@ -25,7 +25,7 @@ fn of_non_zero_value_of_a_zero_value_is_none() {
         Value::Double(-0.0),
         Value::borrowed_string(""),
         Value::Bytes(Bytes::Borrowed(b"")),
-        Value::list_value(Vec::new()),
+        Value::owned_list_value(Vec::new()),
         Value::Map(Map::from_owned_map(OwnedMap::new())),
         Value::Duration(0),
         Value::Timestamp("0001-01-01T00:00:00Z".parse().unwrap()),
@@ -40,7 +40,7 @@ fn of_non_zero_value_of_a_zero_value_is_none() {
         Value::Bool(true),
         Value::Int(-1),
         Value::borrowed_string(" "),
-        Value::list_value(vec![Value::Null]),
+        Value::owned_list_value(vec![Value::Null]),
         Value::Timestamp("1970-01-01T00:00:00Z".parse().unwrap()),
         Value::Type(TypeName("int")),
         Value::optional_none(),
@@ -74,7 +74,7 @@ fn or_and_or_value_return_the_value_or_the_alternative() {
 
 #[test]
 fn first_last_and_unwrap_opt() {
-    let list = |items| Value::list_value(items);
+    let list = |items| Value::owned_list_value(items);
     check(vec![
         ("first", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(1))),
         ("last", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(2))),
@@ -96,7 +96,7 @@ fn first_last_and_unwrap_opt() {
 
 #[test]
 fn optional_access_returns_a_value_or_none() {
-    let list = || Value::list_value(vec![Value::Int(1)]);
+    let list = || Value::owned_list_value(vec![Value::Int(1)]);
     let map = || {
         let mut map = OwnedMap::new();
         assert!(map.insert(Value::borrowed_string("a"), Value::Int(1)));

@@ -1,6 +1,6 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
-use super::regex_escape::{read_escape, text_before_suffix};
+use super::regex_escape::{read_regex_escape, text_before_suffix};
 use super::regex_translator::{EMPTY_CLASS, RegexSyntaxError};
 use super::unicode_class;
 
@@ -8,21 +8,21 @@ use super::unicode_class;
 #[derive(Debug, Default)]
 pub(super) struct CharacterClass {
     pub(super) regex_text: String,
-    pub(super) parse_steps: ClassParseSteps,
+    pub(super) class_parse_steps: CharacterClassParseSteps,
 }
 
 /// The steps for parsing a character class, in addition to those for its length; see
 /// [`StepBudget`](crate::function::StepBudget).
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ClassParseSteps {
+pub(super) struct CharacterClassParseSteps {
     pub(super) case_sensitive_steps: usize,
     /// The steps for a class that ignores case: the case folding of each character is looked up.
     pub(super) case_folded_steps: usize,
 }
 
 /// The steps for a Unicode class, which has up to several hundred ranges.
-const UNICODE_CLASS_STEPS: ClassParseSteps =
-    ClassParseSteps { case_sensitive_steps: 400, case_folded_steps: 5_000 };
+const UNICODE_CLASS_STEPS: CharacterClassParseSteps =
+    CharacterClassParseSteps { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
 /// The characters whose case folding is looked up in one step.
 const FOLDED_CHARS_PER_STEP: usize = 8;
@@ -31,12 +31,14 @@ impl CharacterClass {
     /// Appends class items and adds their steps.
     fn push(&mut self, items: &CharacterClass) {
         self.regex_text.push_str(&items.regex_text);
-        self.parse_steps.case_sensitive_steps = self
-            .parse_steps
+        self.class_parse_steps.case_sensitive_steps = self
+            .class_parse_steps
             .case_sensitive_steps
-            .saturating_add(items.parse_steps.case_sensitive_steps);
-        self.parse_steps.case_folded_steps =
-            self.parse_steps.case_folded_steps.saturating_add(items.parse_steps.case_folded_steps);
+            .saturating_add(items.class_parse_steps.case_sensitive_steps);
+        self.class_parse_steps.case_folded_steps = self
+            .class_parse_steps
+            .case_folded_steps
+            .saturating_add(items.class_parse_steps.case_folded_steps);
     }
 }
 
@@ -112,7 +114,7 @@ pub(super) fn read_escaped_class(
         }
         _ => return Ok(None),
     };
-    Ok(Some((ascii_class(items, negated), chars.as_str())))
+    Ok(Some((ascii_character_class(items, negated), chars.as_str())))
 }
 
 /// Reads a Unicode class. `rest` begins with the backslash; `name` begins after the letter `p`.
@@ -139,7 +141,7 @@ fn read_unicode_class<'p>(
     Ok((
         CharacterClass {
             regex_text: bracket_class_items_if_negated(&items, negated),
-            parse_steps: UNICODE_CLASS_STEPS,
+            class_parse_steps: UNICODE_CLASS_STEPS,
         },
         left,
     ))
@@ -156,7 +158,7 @@ fn read_posix_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexS
         None => (name, false),
     };
     match POSIX.iter().find(|(known, _)| *known == bare) {
-        Some((_, items)) => Ok(Some((ascii_class(items, negated), left))),
+        Some((_, items)) => Ok(Some((ascii_character_class(items, negated), left))),
         None => Err(RegexSyntaxError::new(
             "invalid character class range",
             text_before_suffix(rest, left),
@@ -189,7 +191,7 @@ fn read_class_range<'p>(
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
             items.push(&CharacterClass {
                 regex_text: text,
-                parse_steps: ClassParseSteps {
+                class_parse_steps: CharacterClassParseSteps {
                     case_sensitive_steps: 0,
                     case_folded_steps: case_folding_steps(low, high),
                 },
@@ -206,17 +208,20 @@ fn read_class_character<'p>(
     let mut chars = rest.chars();
     match chars.next() {
         None => Err(RegexSyntaxError::new("missing closing ]", class)),
-        Some('\\') => read_escape(rest),
+        Some('\\') => read_regex_escape(rest),
         Some(c) => Ok((u32::from(c), chars.as_str())),
     }
 }
 
 /// Returns an ASCII class or its complement.
-fn ascii_class(items: &str, negated: bool) -> CharacterClass {
+fn ascii_character_class(items: &str, negated: bool) -> CharacterClass {
     let folded = if negated { case_folding_steps(0, u32::from(char::MAX)) } else { 0 };
     CharacterClass {
         regex_text: bracket_class_items_if_negated(items, negated),
-        parse_steps: ClassParseSteps { case_sensitive_steps: 0, case_folded_steps: folded },
+        class_parse_steps: CharacterClassParseSteps {
+            case_sensitive_steps: 0,
+            case_folded_steps: folded,
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::pattern::Pattern;
+use super::regex_pattern::Pattern;
 use super::regex_translator::RegexSyntaxError;
 use crate::function::StepBudget;
 
@@ -51,15 +51,21 @@ impl PatternCache {
 
     /// Compiles a pattern, or returns the cached one. If a pattern does not fit into the remaining
     /// memory, a smaller one may still fit.
-    pub(crate) fn compile(&mut self, source: &str) -> Result<Pattern, PatternError> {
+    pub(crate) fn compile_or_reuse_pattern(
+        &mut self,
+        source: &str,
+    ) -> Result<Pattern, PatternError> {
         if let Some(outcome) = self.compiled_patterns.get(source) {
             return outcome.clone().map_err(PatternError::Invalid);
         }
-        let outcome =
-            Pattern::compile_within_memory(source, &mut self.step_budget, self.pattern_bytes_left)
-                .map_err(|_| PatternError::Exhausted)?;
+        let outcome = Pattern::compile_pattern_within_memory(
+            source,
+            &mut self.step_budget,
+            self.pattern_bytes_left,
+        )
+        .map_err(|_| PatternError::Exhausted)?;
         if let Ok(pattern) = &outcome {
-            let left = self.pattern_bytes_left.checked_sub(pattern.memory_bytes());
+            let left = self.pattern_bytes_left.checked_sub(pattern.pattern_memory_bytes());
             self.pattern_bytes_left = left.ok_or(PatternError::Exhausted)?;
         }
         self.compiled_patterns.insert(source.into(), outcome.clone());

@@ -3,7 +3,7 @@
 use super::regex_translator::RegexSyntaxError;
 
 /// Reads an escape sequence that stands for one character, which may be a surrogate.
-pub(super) fn read_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
+pub(super) fn read_regex_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
     let mut chars = rest.chars();
     chars.next();
     let Some(c) = chars.next() else {

@@ -6,7 +6,7 @@ pub(super) struct RegexPiece {
     pub(super) regex_text: String,
     pub(super) kind: RegexPieceKind,
     /// The height of its syntax tree, as Go counts it.
-    pub(super) tree_height: usize,
+    pub(super) regex_tree_height: usize,
     /// The product of nested counted repetitions.
     pub(super) n_atom_copies: u64,
     /// The number of instructions that Go would compile it to.
@@ -28,14 +28,14 @@ impl RegexPiece {
         Self {
             regex_text: text.into(),
             kind: RegexPieceKind::Atom,
-            tree_height: 1,
+            regex_tree_height: 1,
             n_atom_copies: 1,
             size: 1,
         }
     }
 
     /// The text in a form to which a repetition operator can be appended.
-    pub(super) fn into_grouped_text(self) -> String {
+    pub(super) fn into_grouped_regex_text(self) -> String {
         match self.kind {
             RegexPieceKind::Atom => self.regex_text,
             RegexPieceKind::Repetition
@@ -58,15 +58,20 @@ impl RegexPiece {
         {
             return only;
         }
-        let mut joined =
-            Self { regex_text: String::new(), kind, tree_height: 1, n_atom_copies: 1, size: 0 };
+        let mut joined = Self {
+            regex_text: String::new(),
+            kind,
+            regex_tree_height: 1,
+            n_atom_copies: 1,
+            size: 0,
+        };
         if pieces.is_empty() {
             joined.kind = RegexPieceKind::Empty;
             joined.size = 1;
         }
         for (index, piece) in pieces.into_iter().enumerate() {
-            let height = piece.tree_height + usize::from(piece.kind != kind);
-            joined.tree_height = joined.tree_height.max(height);
+            let height = piece.regex_tree_height + usize::from(piece.kind != kind);
+            joined.regex_tree_height = joined.regex_tree_height.max(height);
             joined.n_atom_copies = joined.n_atom_copies.max(piece.n_atom_copies);
             joined.size = joined.size.saturating_add(piece.size);
             if index > 0 {
@@ -75,7 +80,7 @@ impl RegexPiece {
                     joined.size.saturating_add(u64::from(kind == RegexPieceKind::Alternation));
             }
             if kind == RegexPieceKind::Concatenation && piece.kind == RegexPieceKind::Alternation {
-                joined.regex_text.push_str(&piece.into_grouped_text());
+                joined.regex_text.push_str(&piece.into_grouped_regex_text());
             } else {
                 joined.regex_text.push_str(&piece.regex_text);
             }

@@ -26,7 +26,7 @@
 use std::fmt;
 
 use super::character_class::{self, CharacterClass};
-use super::regex_escape::{read_escape, text_before_suffix};
+use super::regex_escape::{read_regex_escape, text_before_suffix};
 use super::regex_piece::{RegexPiece, RegexPieceKind};
 use super::regex_repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
@@ -125,7 +125,7 @@ struct OpenRegexGroup {
     items: Vec<RegexPiece>,
     /// The flags that apply after the group.
     flags_after_group: RegexFlags,
-    is_capturing: bool,
+    is_capturing_group: bool,
 }
 
 #[derive(Debug)]
@@ -140,11 +140,16 @@ struct RegexTranslator<'p> {
 
 impl OpenRegexGroup {
     fn new(flags_after_group: RegexFlags, is_capturing: bool) -> Self {
-        Self { regex_alternatives: Vec::new(), items: Vec::new(), flags_after_group, is_capturing }
+        Self {
+            regex_alternatives: Vec::new(),
+            items: Vec::new(),
+            flags_after_group,
+            is_capturing_group: is_capturing,
+        }
     }
 
     /// Ends the current alternative of the group at a `|`.
-    fn end_alternative(&mut self) {
+    fn end_regex_alternative(&mut self) {
         let items = std::mem::take(&mut self.items);
         self.regex_alternatives.push(RegexPiece::join_regex_pieces(
             items,
@@ -155,21 +160,21 @@ impl OpenRegexGroup {
 
     /// The alternatives as one piece.
     fn into_regex_piece(mut self) -> RegexPiece {
-        self.end_alternative();
+        self.end_regex_alternative();
         let piece = RegexPiece::join_regex_pieces(
             self.regex_alternatives,
             RegexPieceKind::Alternation,
             "|",
         );
-        if !self.is_capturing {
+        if !self.is_capturing_group {
             return piece;
         }
-        let (height, n_atom_copies) = (piece.tree_height + 1, piece.n_atom_copies);
+        let (height, n_atom_copies) = (piece.regex_tree_height + 1, piece.n_atom_copies);
         let size = piece.size.saturating_add(2);
         RegexPiece {
-            regex_text: piece.into_grouped_text(),
+            regex_text: piece.into_grouped_regex_text(),
             kind: RegexPieceKind::Atom,
-            tree_height: height,
+            regex_tree_height: height,
             n_atom_copies,
             size,
         }
@@ -192,18 +197,18 @@ impl<'p> RegexTranslator<'p> {
                     rest = after;
                 }
                 '|' => {
-                    current.end_alternative();
+                    current.end_regex_alternative();
                     rest = after;
                 }
                 '[' => {
                     let (class, left) = character_class::read_bracketed_class(rest)?;
-                    current.items.push(self.translate_class(class));
+                    current.items.push(self.translate_character_class(class));
                     rest = left;
                 }
                 '*' | '+' | '?' => {
                     operator = Some(rest);
                     let symbol = RepeatOperator::Symbol(c);
-                    rest = self.apply_repetition(current, symbol, rest, after, previous)?;
+                    rest = self.apply_regex_repetition(current, symbol, rest, after, previous)?;
                 }
                 '{' => match read_counted_repetition(rest) {
                     Some((min, max, left)) => {
@@ -215,20 +220,20 @@ impl<'p> RegexTranslator<'p> {
                                     text_before_suffix(rest, left),
                                 )
                             })?;
-                        rest = self.apply_repetition(current, count, rest, left, previous)?;
+                        rest = self.apply_regex_repetition(current, count, rest, left, previous)?;
                     }
                     None => {
-                        current.items.push(self.translate_literal(u32::from(c)));
+                        current.items.push(self.translate_regex_literal(u32::from(c)));
                         rest = after;
                     }
                 },
-                '\\' => rest = self.translate_backslash(current, rest)?,
+                '\\' => rest = self.translate_regex_escape(current, rest)?,
                 '^' | '$' | '.' => {
                     current.items.push(self.translate_anchor_or_dot(c));
                     rest = after;
                 }
                 _ => {
-                    current.items.push(self.translate_literal(u32::from(c)));
+                    current.items.push(self.translate_regex_literal(u32::from(c)));
                     rest = after;
                 }
             }
@@ -248,7 +253,7 @@ impl<'p> RegexTranslator<'p> {
         })
     }
 
-    fn translate_literal(&self, code: u32) -> RegexPiece {
+    fn translate_regex_literal(&self, code: u32) -> RegexPiece {
         let Some(c) = char::from_u32(code) else { return RegexPiece::new_regex_atom(EMPTY_CLASS) };
         let text = if c.is_ascii_alphanumeric() || !c.is_ascii() {
             c.to_string()
@@ -263,8 +268,8 @@ impl<'p> RegexTranslator<'p> {
         })
     }
 
-    fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
-        let CharacterClass { regex_text: text, parse_steps: weight } = class;
+    fn translate_character_class(&mut self, class: CharacterClass) -> RegexPiece {
+        let CharacterClass { regex_text: text, class_parse_steps: weight } = class;
         if self.regex_flags.is_case_insensitive {
             self.class_parse_steps =
                 self.class_parse_steps.saturating_add(weight.case_folded_steps);
@@ -369,7 +374,7 @@ impl<'p> RegexTranslator<'p> {
 
     /// Replaces the last item by its repetition. `rest` begins with the operator; `after` begins
     /// after it. Returns the remaining pattern, after the `?` of a lazy repetition.
-    fn apply_repetition(
+    fn apply_regex_repetition(
         &self,
         current: &mut OpenRegexGroup,
         repeat: RepeatOperator,
@@ -389,14 +394,14 @@ impl<'p> RegexTranslator<'p> {
         let Some(item) = current.items.pop() else {
             return Err(RegexSyntaxError::new("missing argument to repetition operator", operator));
         };
-        let (height, size) = (item.tree_height + 1, repeat.size(item.size));
+        let (height, size) = (item.regex_tree_height + 1, repeat.size(item.size));
         let n_atom_copies = repeat.multiply_atom_copies(item.n_atom_copies);
         let lazy = if other_greed != self.regex_flags.is_greediness_swapped { "?" } else { "" };
-        let text = format!("{}{repeat}{lazy}", item.into_grouped_text());
+        let text = format!("{}{repeat}{lazy}", item.into_grouped_regex_text());
         let piece = RegexPiece {
             regex_text: text,
             kind: RegexPieceKind::Repetition,
-            tree_height: height,
+            regex_tree_height: height,
             n_atom_copies,
             size,
         };
@@ -408,7 +413,7 @@ impl<'p> RegexTranslator<'p> {
     }
 
     /// Reads an escape sequence outside of brackets.
-    fn translate_backslash(
+    fn translate_regex_escape(
         &mut self,
         current: &mut OpenRegexGroup,
         rest: &'p str,
@@ -426,7 +431,9 @@ impl<'p> RegexTranslator<'p> {
             Some('Q') => {
                 let quoted = chars.as_str();
                 let (quoted, left) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
-                current.items.extend(quoted.chars().map(|c| self.translate_literal(u32::from(c))));
+                current
+                    .items
+                    .extend(quoted.chars().map(|c| self.translate_regex_literal(u32::from(c))));
                 return Ok(left);
             }
             _ => None,
@@ -437,11 +444,13 @@ impl<'p> RegexTranslator<'p> {
         }
         if let Some((items, left)) = character_class::read_escaped_class(rest)? {
             let text = format!("[{}]", items.regex_text);
-            current.items.push(self.translate_class(CharacterClass { regex_text: text, ..items }));
+            current
+                .items
+                .push(self.translate_character_class(CharacterClass { regex_text: text, ..items }));
             return Ok(left);
         }
-        let (code, left) = read_escape(rest)?;
-        current.items.push(self.translate_literal(code));
+        let (code, left) = read_regex_escape(rest)?;
+        current.items.push(self.translate_regex_literal(code));
         Ok(left)
     }
 
@@ -449,7 +458,7 @@ impl<'p> RegexTranslator<'p> {
         if piece.size > INSTRUCTIONS_MAX {
             return Err(RegexSyntaxError::regex_too_large_error(self.pattern));
         }
-        if piece.tree_height > HEIGHT_MAX {
+        if piece.regex_tree_height > HEIGHT_MAX {
             return Err(RegexSyntaxError::regex_too_deep_error(self.pattern));
         }
         Ok(piece)

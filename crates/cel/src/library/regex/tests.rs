@@ -4,7 +4,7 @@ use crate::value::{Str, Value};
 
 /// Compiles an expression with a budget of its own.
 fn compile_alone(source: &str) -> Result<Pattern, PatternError> {
-    PatternCache::default().compile(source)
+    PatternCache::default().compile_or_reuse_pattern(source)
 }
 
 /// The matches of a Go expression in a text.
@@ -143,7 +143,7 @@ fn expression_height_and_size_are_limited() {
 fn finding_is_limited_and_reports_bad_patterns() {
     let text = |text| Value::borrowed_string(text);
     let texts = |items: &[&'static str]| {
-        Value::list_value(items.iter().map(|item| Value::borrowed_string(item)).collect())
+        Value::owned_list_value(items.iter().map(|item| Value::borrowed_string(item)).collect())
     };
     let illegal = "Illegal regex: error parsing regexp: missing closing ]: `[`";
     for (function, arguments, expected) in [

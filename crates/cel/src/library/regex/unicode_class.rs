@@ -1,6 +1,6 @@
 //! The Unicode categories and scripts that Go's regular expressions know by name.
 
-/// The short and long names of categories in the form of [`canonical_class_name`], with the
+/// The short and long names of categories in the form of [`canonical_unicode_class_name`], with the
 /// category.
 const CATEGORIES: &[(&str, &str)] = &[
     ("C", "C"),
@@ -106,7 +106,7 @@ const SCRIPTS: &[&str] = &[
 /// Finds a class by its name. Returns class items for use between brackets; `None` for a name that
 /// Go does not know.
 pub(super) fn find_unicode_class(name: &str) -> Option<String> {
-    let name = canonical_class_name(name);
+    let name = canonical_unicode_class_name(name);
     match name.as_str() {
         "Any" => return Some(r"\x{0}-\x{10FFFF}".to_owned()),
         "Ascii" => return Some(r"\x00-\x7F".to_owned()),
@@ -123,7 +123,7 @@ pub(super) fn find_unicode_class(name: &str) -> Option<String> {
 
 /// Converts the first letter to upper case and all others to lower case. Removes `_`, `-` and
 /// blanks.
-fn canonical_class_name(name: &str) -> String {
+fn canonical_unicode_class_name(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
     let mut canonical = String::with_capacity(name.len());
     for (index, c) in letters.enumerate() {

@@ -10,7 +10,7 @@ fn check(cases: Vec<(&str, Vec<Value<'_>>, Result<Value<'_>, &str>)>) {
 }
 
 fn numbers(items: &[i64]) -> Value<'static> {
-    Value::list_value(items.iter().copied().map(Value::Int).collect())
+    Value::owned_list_value(items.iter().copied().map(Value::Int).collect())
 }
 
 fn map(entries: Vec<(Value<'static>, Value<'static>)>) -> Value<'static> {

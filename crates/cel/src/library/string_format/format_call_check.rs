@@ -118,6 +118,6 @@ fn bare_type_name(ty: &Type) -> String {
         Type::Map(..) => "map".to_owned(),
         Type::Optional(_) => "optional_type".to_owned(),
         Type::Type(_) => "type".to_owned(),
-        other => other.runtime_name(),
+        other => other.runtime_type_name(),
     }
 }

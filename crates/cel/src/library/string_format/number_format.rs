@@ -4,7 +4,7 @@
 //! error. The same limits apply here. They bound the length of a number: 255 zeros after the last
 //! digit, and 65,535 characters in all.
 
-use crate::library::conversions::format_double_without_exponent;
+use crate::library::type_conversions::format_double_without_exponent;
 
 /// The output of `x/text` for a clause whose precision is too large.
 const PRECISION_TOO_LARGE_OUTPUT: &str = "%!(NOVERB)";

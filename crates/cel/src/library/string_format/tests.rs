@@ -4,7 +4,7 @@ use crate::library::strings::TEXT_BYTES_MAX;
 use crate::value::{Bytes, OwnedMap, TypeName};
 
 fn run(text: &'static str, values: Vec<Value<'static>>) -> Result<String, EvalError> {
-    match string_format(&[Value::borrowed_string(text), Value::list_value(values)]) {
+    match string_format(&[Value::borrowed_string(text), Value::owned_list_value(values)]) {
         Ok(Value::String(text)) => Ok(text.as_str().to_owned()),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error),
@@ -112,12 +112,12 @@ fn lists_and_maps_are_written_as_literals() {
     for (key, value) in [
         (Value::borrowed_string("b"), double(f64::INFINITY)),
         (Value::borrowed_string("a"), Value::Bytes(Bytes::Borrowed(b"xy"))),
-        (Value::Int(2), Value::list_value(Vec::new())),
+        (Value::Int(2), Value::owned_list_value(Vec::new())),
         (Value::Bool(true), Value::Type(TypeName("int"))),
     ] {
         assert!(map.insert(key, value));
     }
-    let list = Value::list_value(vec![
+    let list = Value::owned_list_value(vec![
         Value::borrowed_string("a\"b\n"),
         double(2.5e10),
         double(f64::NAN),
@@ -145,7 +145,7 @@ fn values_of_other_types_are_refused() {
                           maps, lists, types, durations, and timestamps, was given optional_type";
     check_error("%s", one(optional()), &format!("{e}{only_printable}"));
     let inner = "no formatting function for optional_type";
-    check_error("%s", one(Value::list_value(vec![optional()])), &format!("{e}{inner}"));
+    check_error("%s", one(Value::owned_list_value(vec![optional()])), &format!("{e}{inner}"));
     let bytes = Value::Bytes(Bytes::Borrowed(b"\xff"));
     let not_text = "could not convert argument \
                     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
@@ -178,22 +178,24 @@ fn the_result_has_a_limit() {
     // Each level contains the level below twice.
     let mut level = Value::Int(i64::MIN);
     for _ in 0..40 {
-        level = Value::list_value(vec![level.clone(), level]);
+        level = Value::owned_list_value(vec![level.clone(), level]);
     }
-    let outcome = string_format(&[Value::borrowed_string("%s"), Value::list_value(vec![level])]);
+    let outcome =
+        string_format(&[Value::borrowed_string("%s"), Value::owned_list_value(vec![level])]);
     assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
     let long = Value::owned_string("x".repeat(TEXT_BYTES_MAX));
     let fits =
-        string_format(&[Value::borrowed_string("%s"), Value::list_value(vec![long.clone()])]);
+        string_format(&[Value::borrowed_string("%s"), Value::owned_list_value(vec![long.clone()])]);
     assert!(fits.is_ok());
-    let outcome = string_format(&[Value::borrowed_string("%s!"), Value::list_value(vec![long])]);
+    let outcome =
+        string_format(&[Value::borrowed_string("%s!"), Value::owned_list_value(vec![long])]);
     assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
 }
 
 #[test]
 fn literal_calls_are_checked_before_they_run() {
-    let optional = Type::optional_of(Type::Int);
-    let list = Type::list_of(Type::Int);
+    let optional = Type::optional_type_of(Type::Int);
+    let list = Type::list_type_of(Type::Int);
     type Expected = Option<(Option<usize>, &'static str)>;
     let cases: [(&str, &[&Type], Expected); 12] = [
         ("%s %d %f", &[&Type::Null, &Type::Uint, &Type::Dyn], None),
@@ -271,7 +273,7 @@ fn literal_calls_are_checked_before_they_run() {
 
 #[test]
 fn only_text_clauses_report_nested_literals() {
-    let types = [Type::list_of(Type::Dyn), Type::Int, Type::optional_of(Type::Int)];
+    let types = [Type::list_type_of(Type::Dyn), Type::Int, Type::optional_type_of(Type::Int)];
     let parts = |n| if n == 0 { vec![1, 2] } else { Vec::new() };
     let look =
         LiteralNodeAccess { type_of_node: &|n: usize| &types[n], nested_literal_nodes: &parts };

@@ -31,7 +31,7 @@ fn text(text: &'static str) -> Value<'static> {
 }
 
 fn texts(items: &[&'static str]) -> Value<'static> {
-    Value::list_value(items.iter().map(|item| text(item)).collect())
+    Value::owned_list_value(items.iter().map(|item| text(item)).collect())
 }
 
 fn int(number: i64) -> Value<'static> {
@@ -159,7 +159,7 @@ fn splitting_is_limited_and_the_empty_separator_splits_code_points() {
 
 #[test]
 fn joining_takes_text_only() {
-    let mixed = |other: Value<'static>| Value::list_value(vec![text("a"), other]);
+    let mixed = |other: Value<'static>| Value::owned_list_value(vec![text("a"), other]);
     check(vec![
         ("join", vec![texts(&["hello", "mellow"])], Ok(text("hellomellow"))),
         ("join", vec![texts(&["hello", "mellow"]), text(" ")], Ok(text("hello mellow"))),
@@ -201,8 +201,9 @@ fn result_length_is_limited() {
     let half = TEXT_BYTES_MAX / 2;
     let long: Arc<str> = "x".repeat(half).into();
     let long = || Value::String(Str::Owned(Arc::clone(&long)));
-    assert!(implementation("join", "")(&[Value::list_value(vec![long(), long()])]).is_ok());
-    let join = implementation("join", "")(&[Value::list_value(vec![long(), long(), text("y")])]);
+    assert!(implementation("join", "")(&[Value::owned_list_value(vec![long(), long()])]).is_ok());
+    let join =
+        implementation("join", "")(&[Value::owned_list_value(vec![long(), long(), text("y")])]);
     assert_eq!(join.unwrap_err(), EvalError::CostLimit);
     let replace = implementation("replace", "")(&[text("abab"), text("a"), long()]);
     assert_eq!(replace.unwrap_err(), EvalError::CostLimit);

@@ -2,9 +2,9 @@
 
 use super::token_sets::{AFTER_OPERAND, EXPRESSION, PRIMARY};
 use super::{Parser, no_viable_alternative_fault};
+use crate::parse::concrete_syntax_tree::{SyntaxNode, SyntaxNodeId};
 use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
-use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
 
 impl Parser<'_> {
@@ -17,14 +17,14 @@ impl Parser<'_> {
     pub(super) fn parse_binary_operators(
         &mut self,
         follow_set: TokenSet,
-    ) -> Result<SyntaxId, ParseAborted> {
+    ) -> Result<SyntaxNodeId, ParseAborted> {
         self.tokens.enter_grammar_rule(follow_set);
         self.tokens.enter_grammar_rule(AFTER_OPERAND);
         let mut factor: Option<PendingOperator> = None;
         let mut term: Option<PendingOperator> = None;
         let mut relation: Option<PendingOperator> = None;
-        let mut and = LogicalRun::new("_&&_");
-        let mut or = LogicalRun::new("_||_");
+        let mut and = LogicalOperatorRun::new("_&&_");
+        let mut or = LogicalOperatorRun::new("_||_");
         let result = loop {
             let start = self.tokens.current_token()?.start;
             let n_relations = 1 + u32::from(relation.is_some());
@@ -34,20 +34,20 @@ impl Parser<'_> {
             let next = self.tokens.current_token()?;
             let operand = self.complete_pending_operator(
                 factor.take(),
-                ParsedOperand { start, syntax_id: operand },
+                ParsedOperand { start, syntax_node_id: operand },
             );
             if let Some(function) = factor_operator_function(next.kind) {
-                factor = Some(self.take_operator(function, operand)?);
+                factor = Some(self.take_operator_token(function, operand)?);
                 continue;
             }
             let operand = self.complete_pending_operator(term.take(), operand);
             if let Some(function) = term_operator_function(next.kind) {
-                term = Some(self.take_operator(function, operand)?);
+                term = Some(self.take_operator_token(function, operand)?);
                 continue;
             }
             let operand = self.complete_pending_operator(relation.take(), operand);
             if let Some(function) = relation_operator_function(next.kind) {
-                relation = Some(self.take_operator(function, operand)?);
+                relation = Some(self.take_operator_token(function, operand)?);
                 continue;
             }
             if next.kind == T::LogicalAnd {
@@ -59,7 +59,7 @@ impl Parser<'_> {
                 or.push(operand, self.tokens.take_token()?.source_offset);
                 continue;
             }
-            break self.finish_logical_run(&mut or, operand).syntax_id;
+            break self.finish_logical_run(&mut or, operand).syntax_node_id;
         };
         self.tokens.leave_grammar_rule();
         self.tokens.leave_grammar_rule();
@@ -71,7 +71,7 @@ impl Parser<'_> {
         &mut self,
         n_relations: u32,
         n_arithmetics: u32,
-    ) -> Result<SyntaxId, ParseAborted> {
+    ) -> Result<SyntaxNodeId, ParseAborted> {
         self.tokens.current_token()?;
         self.grammar_rule_depths.relation_depth += n_relations;
         self.grammar_rule_depths.arithmetic_depth += n_arithmetics;
@@ -82,7 +82,7 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    fn take_operator(
+    fn take_operator_token(
         &mut self,
         operator_function: &'static str,
         left_operand: ParsedOperand,
@@ -99,31 +99,35 @@ impl Parser<'_> {
         let Some(PendingOperator {
             operator_function: function,
             operator_offset: operator,
-            left_operand: ParsedOperand { start, syntax_id: left },
+            left_operand: ParsedOperand { start, syntax_node_id: left },
         }) = waiting
         else {
             return right;
         };
-        let right = right.syntax_id;
+        let right = right.syntax_node_id;
         let node = self.push(start, SyntaxNode::Binary { function, operator, left, right });
-        ParsedOperand { start, syntax_id: node }
+        ParsedOperand { start, syntax_node_id: node }
     }
 
     /// Adds a node for a run with its last operand, and begins a new run.
-    fn finish_logical_run(&mut self, run: &mut LogicalRun, last: ParsedOperand) -> ParsedOperand {
+    fn finish_logical_run(
+        &mut self,
+        run: &mut LogicalOperatorRun,
+        last: ParsedOperand,
+    ) -> ParsedOperand {
         let Some(start) = run.start.take() else {
             return last;
         };
-        run.operands.push(last.syntax_id);
+        run.operands.push(last.syntax_node_id);
         let operands = std::mem::take(&mut run.operands);
         let operators = std::mem::take(&mut run.operator_offsets);
-        let function = run.function;
+        let function = run.run_operator_function;
         let node = self.push(start, SyntaxNode::Logical { function, operands, operators });
-        ParsedOperand { start, syntax_id: node }
+        ParsedOperand { start, syntax_node_id: node }
     }
 
     /// Parses the rule `member | '!'+ member | '-'+ member`.
-    fn parse_unary(&mut self) -> Result<SyntaxId, ParseAborted> {
+    fn parse_unary(&mut self) -> Result<SyntaxNodeId, ParseAborted> {
         let Token { source_offset: offset, start, .. } = self.tokens.current_token()?;
         let mut result = None;
         let outcome = self.parse_unary_alternatives(&mut result);
@@ -133,7 +137,7 @@ impl Parser<'_> {
 
     fn parse_unary_alternatives(
         &mut self,
-        result: &mut Option<SyntaxId>,
+        result: &mut Option<SyntaxNodeId>,
     ) -> Result<(), ParseFault> {
         self.tokens.sync_to_expected_token(GrammarPosition::UnaryStart, EXPRESSION)?;
         let first = self.tokens.current_token()?;
@@ -155,7 +159,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_logical_not(&mut self) -> Result<SyntaxId, ParseAborted> {
+    fn parse_logical_not(&mut self) -> Result<SyntaxNodeId, ParseAborted> {
         let Token { source_offset: first, start, .. } = self.tokens.current_token()?;
         let mut n_operators = 0;
         while n_operators == 0 || self.tokens.current_token_kind()? == T::Exclamation {
@@ -167,13 +171,13 @@ impl Parser<'_> {
         Ok(self.push(start, SyntaxNode::Prefix { function: "!_", n_operators, first, operand }))
     }
 
-    fn parse_negation(&mut self, result: &mut Option<SyntaxId>) -> Result<(), ParseFault> {
+    fn parse_negation(&mut self, result: &mut Option<SyntaxNodeId>) -> Result<(), ParseFault> {
         let Token { source_offset: first, start, .. } = self.tokens.current_token()?;
         let mut n_operators = 0;
         let outcome = self.parse_minuses(&mut n_operators);
         let operand = match outcome {
             Ok(()) => self.parse_member_expression()?,
-            Err(_) => SyntaxId::MISSING,
+            Err(_) => SyntaxNodeId::MISSING,
         };
         let negation = SyntaxNode::Prefix { function: "-_", n_operators, first, operand };
         *result = Some(self.push(start, negation));
@@ -214,7 +218,7 @@ impl Parser<'_> {
 #[derive(Clone, Copy)]
 struct ParsedOperand {
     start: u32,
-    syntax_id: SyntaxId,
+    syntax_node_id: SyntaxNodeId,
 }
 
 /// An operator that waits for its right operand.
@@ -225,22 +229,27 @@ struct PendingOperator {
 }
 
 /// The operands of a run of `&&` or `||` so far, and the operator after each.
-struct LogicalRun {
-    function: &'static str,
+struct LogicalOperatorRun {
+    run_operator_function: &'static str,
     /// The start of the first operand; `None` if there is no operand yet.
     start: Option<u32>,
-    operands: Vec<SyntaxId>,
+    operands: Vec<SyntaxNodeId>,
     operator_offsets: Vec<u32>,
 }
 
-impl LogicalRun {
+impl LogicalOperatorRun {
     fn new(function: &'static str) -> Self {
-        Self { function, start: None, operands: Vec::new(), operator_offsets: Vec::new() }
+        Self {
+            run_operator_function: function,
+            start: None,
+            operands: Vec::new(),
+            operator_offsets: Vec::new(),
+        }
     }
 
     fn push(&mut self, operand: ParsedOperand, operator: u32) {
         self.start.get_or_insert(operand.start);
-        self.operands.push(operand.syntax_id);
+        self.operands.push(operand.syntax_node_id);
         self.operator_offsets.push(operator);
     }
 }

@@ -4,15 +4,18 @@ use super::Parser;
 use super::token_sets::{
     AFTER_ITEM, BRACE_END, COLON, EXPRESSION, LIST_END, OPTIONAL_EXPRESSION, OPTIONAL_FIELD,
 };
+use crate::parse::concrete_syntax_tree::{
+    ElementSyntax, KeyValueSyntax, MessageFieldKey, SyntaxNode, SyntaxNodeId,
+};
 use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
-use crate::parse::syntax_tree::{
-    ElementSyntax, KeyValueSyntax, MessageFieldKey, SyntaxId, SyntaxNode,
-};
 use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
-    pub(super) fn parse_list(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    pub(super) fn parse_list_literal(
+        &mut self,
+        result: &mut SyntaxNodeId,
+    ) -> Result<(), ParseFault> {
         let open = self.tokens.take_token()?;
         let mut elements = Vec::new();
         let outcome = self.parse_list_elements(&mut elements);
@@ -27,9 +30,9 @@ impl Parser<'_> {
         )?;
         if OPTIONAL_EXPRESSION.contains(self.tokens.current_token_kind()?) {
             self.tokens.enter_grammar_rule(LIST_END);
-            elements.push(self.parse_optional_expression(AFTER_ITEM)?);
+            elements.push(self.parse_optionally_marked_expression(AFTER_ITEM)?);
             while self.take_separating_comma(OPTIONAL_EXPRESSION)? {
-                elements.push(self.parse_optional_expression(AFTER_ITEM)?);
+                elements.push(self.parse_optionally_marked_expression(AFTER_ITEM)?);
             }
             self.tokens.leave_grammar_rule();
         }
@@ -40,7 +43,10 @@ impl Parser<'_> {
         )
     }
 
-    pub(super) fn parse_map(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    pub(super) fn parse_map_literal(
+        &mut self,
+        result: &mut SyntaxNodeId,
+    ) -> Result<(), ParseFault> {
         let open = self.tokens.take_token()?;
         let mut entries = Vec::new();
         let outcome = self.parse_map_body(&mut entries);
@@ -75,7 +81,7 @@ impl Parser<'_> {
     ) -> Result<(), ParseFault> {
         let mut position = GrammarPosition::FirstEntryColon;
         loop {
-            let key = self.parse_optional_expression(COLON)?;
+            let key = self.parse_optionally_marked_expression(COLON)?;
             let colon = self.tokens.expect_token(position, T::Colon, EXPRESSION)?.source_offset;
             let value = self.parse_expression(AFTER_ITEM)?;
             entries.push(KeyValueSyntax { key, colon_offset: colon, value });
@@ -86,7 +92,10 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn parse_message(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    pub(super) fn parse_message_literal(
+        &mut self,
+        result: &mut SyntaxNodeId,
+    ) -> Result<(), ParseFault> {
         let start = self.tokens.current_token()?.start;
         let leading_dot = self.tokens.take_token_if(T::Dot)?.is_some();
         let mut names = vec![self.tokens.take_token()?];
@@ -128,7 +137,7 @@ impl Parser<'_> {
         let first_field_offset = self.tokens.current_token()?.source_offset;
         let mut position = GrammarPosition::FirstFieldColon;
         loop {
-            let key = self.parse_message_field(first_field_offset)?;
+            let key = self.parse_message_field_key(first_field_offset)?;
             let colon = self.tokens.expect_token(position, T::Colon, EXPRESSION)?.source_offset;
             let value = self.parse_expression(AFTER_ITEM)?;
             fields.push(KeyValueSyntax { key, colon_offset: colon, value });
@@ -140,16 +149,17 @@ impl Parser<'_> {
     }
 
     /// Parses the rule `'?'? escapeIdent`.
-    fn parse_message_field(
+    fn parse_message_field_key(
         &mut self,
         first_field_offset: u32,
     ) -> Result<MessageFieldKey, ParseAborted> {
         self.tokens.enter_grammar_rule(COLON);
-        let mut field = MessageFieldKey { is_optional: false, name: None, first_field_offset };
+        let mut field =
+            MessageFieldKey { has_optional_mark: false, name: None, first_field_offset };
         let outcome =
             self.tokens.sync_to_expected_token(GrammarPosition::OptionalField, OPTIONAL_FIELD);
         if outcome.is_ok() {
-            field.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
+            field.has_optional_mark = self.tokens.take_token_if(T::Question)?.is_some();
             field.name = Some(self.parse_field_name(TokenSet::RULE_END)?);
         }
         self.tokens.finish_grammar_rule(outcome)?;
@@ -158,17 +168,17 @@ impl Parser<'_> {
     }
 
     /// Parses the rule `'?'? expr`.
-    fn parse_optional_expression(
+    fn parse_optionally_marked_expression(
         &mut self,
         follow_set: TokenSet,
     ) -> Result<ElementSyntax, ParseAborted> {
         self.tokens.enter_grammar_rule(follow_set);
-        let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
+        let mut element = ElementSyntax { has_optional_mark: false, value: SyntaxNodeId::MISSING };
         let outcome = self
             .tokens
             .sync_to_expected_token(GrammarPosition::OptionalExpression, OPTIONAL_EXPRESSION);
         if outcome.is_ok() {
-            element.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
+            element.has_optional_mark = self.tokens.take_token_if(T::Question)?.is_some();
             element.value = self.parse_expression(TokenSet::RULE_END)?;
         }
         self.tokens.finish_grammar_rule(outcome)?;

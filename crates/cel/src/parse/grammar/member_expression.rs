@@ -2,20 +2,20 @@
 
 use super::token_sets::{AFTER_ITEM, AFTER_PRIMARY, EXPRESSION, FIELD_NAME, OPTIONAL_EXPRESSION};
 use super::{Parser, no_viable_alternative_fault};
+use crate::parse::concrete_syntax_tree::{ElementSyntax, FieldName, SyntaxNode, SyntaxNodeId};
 use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
-use crate::parse::syntax_tree::{ElementSyntax, FieldName, SyntaxId, SyntaxNode};
 use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
     /// Parses the rule `primary`, followed by any number of selections, calls and indices.
-    pub(super) fn parse_member_expression(&mut self) -> Result<SyntaxId, ParseAborted> {
+    pub(super) fn parse_member_expression(&mut self) -> Result<SyntaxNodeId, ParseAborted> {
         let start = self.tokens.current_token()?.start;
         let mut result = self.parse_primary()?;
         loop {
             let outcome = match self.tokens.current_token_kind()? {
                 T::Dot => self.parse_dot_suffix(start, &mut result),
-                T::LeftBracket => self.parse_index(start, &mut result),
+                T::LeftBracket => self.parse_index_suffix(start, &mut result),
                 _ => return Ok(result),
             };
             let failed = outcome.is_err();
@@ -26,7 +26,11 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_dot_suffix(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    fn parse_dot_suffix(
+        &mut self,
+        start: u32,
+        result: &mut SyntaxNodeId,
+    ) -> Result<(), ParseFault> {
         let dot = self.tokens.current_token()?;
         let after = self.tokens.peek_token(1)?;
         match after.kind {
@@ -40,7 +44,7 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_select(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseAborted> {
+    fn parse_select(&mut self, start: u32, result: &mut SyntaxNodeId) -> Result<(), ParseAborted> {
         let operand = *result;
         let dot = self.tokens.take_token()?.source_offset;
         let is_optional = self.tokens.take_token_if(T::Question)?.is_some();
@@ -49,7 +53,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_member_call(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    fn parse_member_call(
+        &mut self,
+        start: u32,
+        result: &mut SyntaxNodeId,
+    ) -> Result<(), ParseFault> {
         let operand = *result;
         self.tokens.take_token()?;
         let name = self.tokens.take_token()?;
@@ -67,19 +75,23 @@ impl Parser<'_> {
         outcome.map(|_| ())
     }
 
-    fn parse_index(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    fn parse_index_suffix(
+        &mut self,
+        start: u32,
+        result: &mut SyntaxNodeId,
+    ) -> Result<(), ParseFault> {
         let operand = *result;
         let open = self.tokens.take_token()?.source_offset;
-        let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
+        let mut element = ElementSyntax { has_optional_mark: false, value: SyntaxNodeId::MISSING };
         let outcome = self.parse_index_expression(&mut element);
-        let ElementSyntax { is_optional, value: index } = element;
+        let ElementSyntax { has_optional_mark: is_optional, value: index } = element;
         *result = self.push(start, SyntaxNode::Index { operand, open, is_optional, index });
         outcome
     }
 
     fn parse_index_expression(&mut self, element: &mut ElementSyntax) -> Result<(), ParseFault> {
         self.tokens.sync_to_expected_token(GrammarPosition::Index, OPTIONAL_EXPRESSION)?;
-        element.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
+        element.has_optional_mark = self.tokens.take_token_if(T::Question)?.is_some();
         element.value = self.parse_expression(TokenSet::from_token_kinds(&[T::RightBracket]))?;
         self.tokens.expect_token(GrammarPosition::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
         Ok(())
@@ -89,7 +101,7 @@ impl Parser<'_> {
     pub(super) fn parse_arguments(
         &mut self,
         position: GrammarPosition,
-        arguments: &mut Vec<SyntaxId>,
+        arguments: &mut Vec<SyntaxNodeId>,
     ) -> Result<(), ParseFault> {
         let close = TokenSet::from_token_kinds(&[T::RightParen]);
         self.tokens.sync_to_expected_token(position, EXPRESSION.union_with(close))?;

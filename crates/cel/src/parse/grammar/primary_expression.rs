@@ -2,33 +2,33 @@
 
 use super::token_sets::{AFTER_PRIMARY, PRIMARY};
 use super::{Parser, no_viable_alternative_fault};
+use crate::parse::concrete_syntax_tree::{SyntaxNode, SyntaxNodeId};
 use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
-use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
 
 impl Parser<'_> {
     /// Parses a name, a global call, an expression in parentheses, or a literal.
-    pub(super) fn parse_primary(&mut self) -> Result<SyntaxId, ParseAborted> {
+    pub(super) fn parse_primary(&mut self) -> Result<SyntaxNodeId, ParseAborted> {
         self.tokens.enter_grammar_rule(AFTER_PRIMARY);
-        let mut result = SyntaxId::MISSING;
+        let mut result = SyntaxNodeId::MISSING;
         let outcome = self.parse_primary_alternatives(&mut result);
         self.tokens.finish_grammar_rule(outcome)?;
         self.tokens.leave_grammar_rule();
         Ok(result)
     }
 
-    fn parse_primary_alternatives(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    fn parse_primary_alternatives(&mut self, result: &mut SyntaxNodeId) -> Result<(), ParseFault> {
         self.tokens.sync_to_expected_token(GrammarPosition::Primary, PRIMARY)?;
         let first = self.tokens.current_token()?;
         match first.kind {
             T::LeftParen => self.parse_parenthesized(result),
-            T::LeftBracket => self.parse_list(result),
-            T::LeftBrace => self.parse_map(result),
+            T::LeftBracket => self.parse_list_literal(result),
+            T::LeftBrace => self.parse_map_literal(result),
             T::Identifier | T::Dot => match self.predict_ident_call_or_message(first)? {
                 IdentCallOrMessage::Ident => Ok(self.parse_ident(result)?),
                 IdentCallOrMessage::Call => self.parse_global_call(result),
-                IdentCallOrMessage::Message => self.parse_message(result),
+                IdentCallOrMessage::Message => self.parse_message_literal(result),
             },
             kind if PRIMARY.contains(kind) => Ok(self.parse_literal_token(result)?),
             _ => Err(no_viable_alternative_fault(GrammarPosition::Primary, first, first)),
@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_ident(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
+    fn parse_ident(&mut self, result: &mut SyntaxNodeId) -> Result<(), ParseAborted> {
         let start = self.tokens.current_token()?.start;
         let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.source_offset);
         let name = self.tokens.take_token()?;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_global_call(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    fn parse_global_call(&mut self, result: &mut SyntaxNodeId) -> Result<(), ParseFault> {
         let start = self.tokens.current_token()?.start;
         let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.source_offset);
         let name = self.tokens.take_token()?;
@@ -85,7 +85,7 @@ impl Parser<'_> {
         outcome.map(|_| ())
     }
 
-    fn parse_parenthesized(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+    fn parse_parenthesized(&mut self, result: &mut SyntaxNodeId) -> Result<(), ParseFault> {
         self.tokens.take_token()?;
         *result = self.parse_expression(TokenSet::from_token_kinds(&[T::RightParen]))?;
         self.tokens.expect_token(
@@ -96,7 +96,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_literal_token(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
+    fn parse_literal_token(&mut self, result: &mut SyntaxNodeId) -> Result<(), ParseAborted> {
         let first = self.tokens.current_token()?;
         let mut sign = None;
         if first.kind == T::Minus {

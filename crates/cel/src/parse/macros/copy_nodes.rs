@@ -29,14 +29,14 @@ impl MacroExpander<'_, '_> {
             // A copied entry gets the offset of the macro call, as in cel-go.
             ExprKind::Map { entries } => {
                 for entry in entries {
-                    entry.source_offset = self.open_paren_offset;
+                    entry.colon_offset = self.open_paren_offset;
                     self.replace_with_subtree_copy(&mut entry.key)?;
                     self.replace_with_subtree_copy(&mut entry.value)?;
                 }
             }
             ExprKind::Struct { fields, .. } => {
                 for field in fields {
-                    field.source_offset = self.open_paren_offset;
+                    field.colon_offset = self.open_paren_offset;
                     self.replace_with_subtree_copy(&mut field.value)?;
                 }
             }

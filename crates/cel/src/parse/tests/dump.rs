@@ -41,8 +41,8 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
         ExprKind::Map { entries } => {
             out.push_str("(map");
             for entry in entries {
-                let mark = if entry.is_optional { "?" } else { "" };
-                write!(out, " ({mark}entry@{}", entry.source_offset).unwrap();
+                let mark = if entry.is_optional_entry { "?" } else { "" };
+                write!(out, " ({mark}entry@{}", entry.colon_offset).unwrap();
                 dump_all(ast, &[entry.key, entry.value], out);
             }
             out.push(')');
@@ -50,8 +50,8 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
         ExprKind::Struct { name, fields } => {
             write!(out, "(struct {name}").unwrap();
             for field in fields {
-                let mark = if field.is_optional { "?" } else { "" };
-                write!(out, " ({mark}field@{} {}", field.source_offset, field.name).unwrap();
+                let mark = if field.is_optional_field { "?" } else { "" };
+                write!(out, " ({mark}field@{} {}", field.colon_offset, field.name).unwrap();
                 dump_all(ast, &[field.value], out);
             }
             out.push(')');

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::OpaqueValue;
-use crate::authorizer_check::{AuthorizerDecision, KnownDecisions, ResourceTarget, ServiceAccount};
+use crate::authorizer_check::{
+    AuthorizerDecision, KnownDecisions, ResourceCheckTarget, ServiceAccount,
+};
 use crate::value::Value;
 
 /// A value of Kubernetes' authorizer library.
@@ -16,7 +18,7 @@ pub enum AuthorizationValue {
     /// A check of an API group that does not yet name a resource.
     Group(Authorizer, Arc<str>),
     /// A check of a resource.
-    Resource(Authorizer, Box<ResourceTarget>),
+    Resource(Authorizer, Box<ResourceCheckTarget>),
     /// The decision of a check.
     Decision(AuthorizerDecision),
 }
@@ -40,7 +42,7 @@ impl Authorizer {
     }
 
     /// A check about a resource as a value, of the type [`AuthorizationValue::RESOURCE_CHECK`].
-    pub fn resource_check_value(self, target: ResourceTarget) -> Value<'static> {
+    pub fn resource_check_value(self, target: ResourceCheckTarget) -> Value<'static> {
         Value::from(AuthorizationValue::Resource(self, Box::new(target)))
     }
 }

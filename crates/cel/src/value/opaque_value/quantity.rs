@@ -233,7 +233,7 @@ impl<'t> QuantityParts<'t> {
         })
     }
 
-    fn digits(&self) -> impl Iterator<Item = u8> {
+    fn whole_and_fraction_digits(&self) -> impl Iterator<Item = u8> {
         self.whole_digits.bytes().chain(self.fraction_digits.bytes()).map(|byte| byte - b'0')
     }
 
@@ -303,7 +303,8 @@ fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option
     if scale < -i32::from(DECIMAL_PLACES_MAX) {
         return None;
     }
-    let digits = parts.digits().fold(0, |value, digit| value * 10 + i64::from(digit));
+    let digits =
+        parts.whole_and_fraction_digits().fold(0, |value, digit| value * 10 + i64::from(digit));
     let value = digits.checked_mul(factor)?;
     Some(QuantityAmount::Int { value: if parts.is_negative { -value } else { value }, scale })
 }
@@ -317,7 +318,7 @@ fn parse_decimal_amount(
     if !parts.has_digits {
         return Err(QuantityError::NoDigits);
     }
-    let digits = parts.digits().collect();
+    let digits = parts.whole_and_fraction_digits().collect();
     let places = parts.fraction_digits.len() as i64;
     let places_max = i64::from(DECIMAL_PLACES_MAX);
     let absolute = match suffix {

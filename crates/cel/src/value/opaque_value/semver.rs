@@ -8,9 +8,9 @@ use go_compat::quote;
 /// A semantic version without build metadata, which the parser checks and drops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Semver {
-    major: u64,
-    minor: u64,
-    patch: u64,
+    major_version: u64,
+    minor_version: u64,
+    patch_version: u64,
     pre_release: Vec<PreReleaseIdentifier>,
 }
 
@@ -30,15 +30,15 @@ pub enum SemverError {
     #[error("Invalid character(s) found in {} number {}", .part.name(), quote(.text))]
     NumberCharacters {
         /// The number that is wrong.
-        part: VersionPart,
+        part: SemverPart,
         /// The text of the number.
         text: String,
     },
     /// One of the three numbers begins with a zero.
-    #[error("{} number must not contain leading zeroes {}", .part.capitalized_name(), quote(.text))]
+    #[error("{} number must not contain leading zeroes {}", .part.capitalized_part_name(), quote(.text))]
     NumberLeadingZeros {
         /// The number that is wrong.
-        part: VersionPart,
+        part: SemverPart,
         /// The text of the number.
         text: String,
     },
@@ -67,7 +67,7 @@ pub enum SemverError {
 
 /// One of the three numbers of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VersionPart {
+pub enum SemverPart {
     /// The first number of a version.
     Major,
     /// The second number of a version.
@@ -76,7 +76,7 @@ pub enum VersionPart {
     Patch,
 }
 
-impl VersionPart {
+impl SemverPart {
     fn name(self) -> &'static str {
         match self {
             Self::Major => "major",
@@ -85,7 +85,7 @@ impl VersionPart {
         }
     }
 
-    fn capitalized_name(self) -> &'static str {
+    fn capitalized_part_name(self) -> &'static str {
         match self {
             Self::Major => "Major",
             Self::Minor => "Minor",
@@ -118,9 +118,9 @@ impl Semver {
         let (rest, build) = split_at_separator(rest, '+');
         let (patch, pre_release) = split_at_separator(rest, '-');
         let version = Self {
-            major: parse_version_number(VersionPart::Major, major)?,
-            minor: parse_version_number(VersionPart::Minor, minor)?,
-            patch: parse_version_number(VersionPart::Patch, patch)?,
+            major_version: parse_version_number(SemverPart::Major, major)?,
+            minor_version: parse_version_number(SemverPart::Minor, minor)?,
+            patch_version: parse_version_number(SemverPart::Patch, patch)?,
             pre_release: match pre_release {
                 Some(text) => {
                     text.split('.').map(parse_pre_release_identifier).collect::<Result<_, _>>()?
@@ -156,18 +156,18 @@ impl Semver {
     }
 
     /// Returns the major version, the first number.
-    pub fn major(&self) -> u64 {
-        self.major
+    pub fn major_version(&self) -> u64 {
+        self.major_version
     }
 
     /// Returns the minor version, the second number.
-    pub fn minor(&self) -> u64 {
-        self.minor
+    pub fn minor_version(&self) -> u64 {
+        self.minor_version
     }
 
     /// Returns the patch version, the third number.
-    pub fn patch(&self) -> u64 {
-        self.patch
+    pub fn patch_version(&self) -> u64 {
+        self.patch_version
     }
 }
 
@@ -175,7 +175,8 @@ impl Semver {
 /// pre-releases that begin with it.
 impl Ord for Semver {
     fn cmp(&self, other: &Self) -> Ordering {
-        let numbers = |version: &Self| (version.major, version.minor, version.patch);
+        let numbers =
+            |version: &Self| (version.major_version, version.minor_version, version.patch_version);
         let is_release = |version: &Self| version.pre_release.is_empty();
         numbers(self)
             .cmp(&numbers(other))
@@ -198,7 +199,7 @@ fn split_at_separator(text: &str, separator: char) -> (&str, Option<&str>) {
 }
 
 /// Reads one of the three numbers.
-fn parse_version_number(part: VersionPart, text: &str) -> Result<u64, SemverError> {
+fn parse_version_number(part: SemverPart, text: &str) -> Result<u64, SemverError> {
     if !is_numeric(text) {
         return Err(SemverError::NumberCharacters { part, text: text.to_owned() });
     }

@@ -74,7 +74,7 @@ fn the_range_applies_in_utc() {
     // The local year may be out of range if the UTC year is in range.
     check("0000-12-31T23:59:59-00:01", Ok("0000-12-31T23:59:59-00:01"));
     let late: Timestamp = "9999-12-31T23:59:59+00:30".parse().unwrap();
-    let later = late.checked_add(60_000_000_000).unwrap();
+    let later = late.checked_add_nanos(60_000_000_000).unwrap();
     assert_eq!(later.to_string(), "10000-01-01T00:00:59+00:30");
     assert_eq!(later.to_utc().to_string(), "9999-12-31T23:30:59Z");
 }
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn subtraction_reverses_addition(seconds in -9_000_000_000i64..9_000_000_000, nanos: i64) {
         let time = Timestamp::from_unix_seconds(seconds).unwrap();
-        let sum = time.checked_add(nanos).unwrap();
+        let sum = time.checked_add_nanos(nanos).unwrap();
         let apart = nanos.div_euclid(NANOS_PER_SECOND).checked_mul(NANOS_PER_SECOND);
         prop_assert_eq!(sum.nanos_since(&time), apart.map(|_| nanos));
     }
@@ -139,7 +139,7 @@ proptest! {
     #[test]
     fn no_timestamp_panics(seconds: i64, nanos: i32, offset: i64, span: i64) {
         if let Some(time) = Timestamp::from_unix_seconds_and_nanos(seconds, nanos) {
-            let _ = (time.to_string(), time.wall_time_at_offset(offset), time.checked_add(span));
+            let _ = (time.to_string(), time.wall_time_at_offset(offset), time.checked_add_nanos(span));
         }
     }
 }

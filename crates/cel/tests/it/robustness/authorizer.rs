@@ -3,7 +3,7 @@
 
 use cel::{
     AUTHORIZER_CHECK_COST, AuthorizerCheck, AuthorizerCheckTarget, COST_LIMIT, EvalError,
-    Evaluation, KnownDecisions, Program, ResourceTarget, ServiceAccount,
+    Evaluation, KnownDecisions, Program, ResourceCheckTarget, ServiceAccount,
 };
 use proptest::prelude::*;
 
@@ -16,10 +16,10 @@ fn questions() -> [AuthorizerCheck; 4] {
     let path = || AuthorizerCheckTarget::Path("/a".into());
     let pods = |name: &str| {
         let (resource, name) = ("pods".into(), name.into());
-        AuthorizerCheckTarget::Resource(Box::new(ResourceTarget {
+        AuthorizerCheckTarget::Resource(Box::new(ResourceCheckTarget {
             resource,
             name,
-            ..ResourceTarget::default()
+            ..ResourceCheckTarget::default()
         }))
     };
     let account = ServiceAccount { namespace: "c".into(), name: "d".into() };

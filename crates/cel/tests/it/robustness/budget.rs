@@ -6,7 +6,7 @@ use super::{Answer, ENVIRONMENT, answer};
 
 /// The issue of an expression that exceeds the budget; `None` if it compiles.
 fn refusal(source: &str, budget: &mut CompileBudget) -> Option<String> {
-    let checked = match ENVIRONMENT.check_within_budget(source, budget) {
+    let checked = match ENVIRONMENT.parse_and_check_within_budget(source, budget) {
         Ok(checked) => checked,
         Err(issues) => return issues.iter().next().map(|issue| issue.message.clone()),
     };

@@ -30,7 +30,7 @@ impl ListSource for Numbers {
 }
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
-    let numbers = || Type::list_of(Type::Int);
+    let numbers = || Type::list_type_of(Type::Int);
     Environment::for_stored_expressions(vec![
         ("a", Type::String),
         ("b", Type::String),
@@ -91,11 +91,11 @@ fn text(text: &str) -> Value<'_> {
 }
 
 fn texts(items: Vec<&str>) -> Value<'_> {
-    Value::list_value(items.into_iter().map(Value::borrowed_string).collect())
+    Value::owned_list_value(items.into_iter().map(Value::borrowed_string).collect())
 }
 
 fn numbers(items: impl IntoIterator<Item = i64>) -> Value<'static> {
-    Value::list_value(items.into_iter().map(Value::Int).collect())
+    Value::owned_list_value(items.into_iter().map(Value::Int).collect())
 }
 
 /// Texts of few different characters, which often contain each other.
@@ -227,7 +227,7 @@ proptest! {
         inputs.expect("sets.contains(l, k)", Value::Bool(contains))?;
         let intersects = k.iter().any(|item| l.contains(item));
         inputs.expect("sets.intersects(l, k)", Value::Bool(intersects))?;
-        inputs.expect("l.map(x, x < n)", Value::list_value(l.iter().map(|x| Value::Bool(*x < n)).collect()))?;
+        inputs.expect("l.map(x, x < n)", Value::owned_list_value(l.iter().map(|x| Value::Bool(*x < n)).collect()))?;
         inputs.expect("l.filter(x, x < n)", numbers(l.iter().copied().filter(|x| *x < n)))?;
     }
 }

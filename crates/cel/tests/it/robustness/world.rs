@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use cel::{
     AUTHORIZER_CHECK_COST, AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerDecision,
     Environment, EvalError, KnownDecisions, List, Map, MapSource, ObjectType, Program,
-    RecordSource, ResourceTarget, Type, Value,
+    RecordSource, ResourceCheckTarget, Type, Value,
 };
 
 /// The value of the variable `request`.
@@ -32,7 +32,7 @@ pub(crate) struct Attributes {
 
 /// An environment with the variables `request`, `authorizer` and `authorizer.requestResource`.
 pub(crate) fn environment() -> Environment {
-    let texts = || Type::list_of(Type::String);
+    let texts = || Type::list_type_of(Type::String);
     let attributes = ObjectType::new(
         "kubernetes.ResourceAttributes",
         vec![("verb", Type::String), ("name", Type::String)],
@@ -42,7 +42,7 @@ pub(crate) fn environment() -> Environment {
         vec![
             ("user", Type::String),
             ("groups", texts()),
-            ("extra", Type::map_of(Type::String, texts())),
+            ("extra", Type::map_type_of(Type::String, texts())),
             ("resourceAttributes", Type::Object(attributes)),
         ],
     );
@@ -100,7 +100,8 @@ impl Request {
     /// The variables of an evaluation that knows these decisions.
     pub(crate) fn variables(&self, decisions: &KnownDecisions) -> [Value<'_>; 3] {
         let authorizer = Authorizer::new(decisions.clone());
-        let resource = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
+        let resource =
+            ResourceCheckTarget { resource: "pods".into(), ..ResourceCheckTarget::default() };
         let check = authorizer.clone().resource_check_value(resource);
         [Value::Map(Map::Record(self)), authorizer.value(), check]
     }

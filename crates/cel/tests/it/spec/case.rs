@@ -173,10 +173,10 @@ fn decode_texts(texts: &Json) -> Option<Vec<String>> {
 /// Reads a type as cel-go writes it. Keys of maps are scalars, so the first comma follows the key.
 fn decode_type(text: &str) -> Option<Type> {
     match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
-        Some(("list", element)) => Some(Type::list_of(decode_type(element)?)),
+        Some(("list", element)) => Some(Type::list_type_of(decode_type(element)?)),
         Some(("map", entry)) => {
             let (key, value) = entry.split_once(", ")?;
-            Some(Type::map_of(decode_type(key)?, decode_type(value)?))
+            Some(Type::map_type_of(decode_type(key)?, decode_type(value)?))
         }
         Some(("wrapper", inner)) => Some(Type::Wrapper(decode_type(inner)?.into())),
         Some(_) => None,
@@ -208,7 +208,7 @@ fn decode_value(tagged: &Json) -> Option<Value<'static>> {
         ("bytes", Json::String(text)) => Value::Bytes(Bytes::Owned(decode_hex(text)?.into())),
         ("duration", Json::String(nanos)) => Value::Duration(nanos.parse().ok()?),
         ("list", Json::Array(elements)) => {
-            Value::list_value(elements.iter().map(decode_value).collect::<Option<_>>()?)
+            Value::owned_list_value(elements.iter().map(decode_value).collect::<Option<_>>()?)
         }
         ("map", Json::Array(entries)) => {
             let mut map = OwnedMap::new();

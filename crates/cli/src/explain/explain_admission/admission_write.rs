@@ -140,7 +140,7 @@ impl<'a> AdmissionWrite<'a> {
     /// Sets the pending initializers in the object that hooks receive.
     pub(super) fn assign_initializers(&mut self, pending: Vec<PendingInitializer>) {
         if let Some(object) = &mut self.new_object {
-            Initializers { pending_initializers: pending, failure_status: None }
+            Initializers { pending_initializers: pending, failure_written_by_initializer: None }
                 .write_to_object(object);
         }
     }
@@ -175,7 +175,7 @@ fn kind_sent_to_hooks<'k>(
             own.map_or(*written, |kind| GroupVersionKind { group: "", version: "v1", kind })
         }
         Operation::Create | Operation::Update | Operation::Delete => {
-            match resource.subresource(&options.subresource) {
+            match resource.find_subresource(&options.subresource) {
                 Some(_) => kind_of_written_object(resource, &options.subresource),
                 None => *written,
             }

@@ -6,7 +6,7 @@ use admission::{
     decide_initializers_on_create, decide_initializers_on_update, runnable_initializers,
 };
 use api_object::Status;
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, TraceRecorder, Verb, Verdict};
 use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
@@ -48,7 +48,7 @@ pub(super) struct ExpectedInitializer<'a> {
     /// The initializer in the configuration; `None` if no configuration has it.
     pub(super) configured_initializer: Option<&'a Initializer>,
     /// Whether the initializer may act now, without waiting for others.
-    pub(super) may_act_now: bool,
+    pub(super) may_initializer_act_now: bool,
 }
 
 /// Determines the initializers of a written object, as a server does before it calls hooks.
@@ -131,7 +131,7 @@ fn initializers_written_by_client<'a>(
         }),
     };
     let decision =
-        cluster.offline_authorizer.authorize(&asked, Recorder::disabled_recorder()).decision;
+        cluster.offline_authorizer.authorize(&asked, TraceRecorder::disabled_recorder()).decision;
     if is_webhook_not_called(decision.error.as_ref()) {
         let why = "metadata.initializers needs the permission `initialize`, and the authorizer \
                    would call a webhook";
@@ -156,7 +156,7 @@ fn invalid_initializers_status(
     write: &AdmissionWrite<'_>,
     errors: &field_errors::FieldErrors,
 ) -> Status {
-    Status::invalid(&write.resource.group_kind(), write.to_attributes().name, errors)
+    Status::invalid_object(&write.resource.group_kind(), write.to_attributes().name, errors)
 }
 
 fn to_expected_initializers(
@@ -170,7 +170,7 @@ fn to_expected_initializers(
     let runnable = runnable_initializers(&entries);
     let awaited = entries.into_iter().enumerate().map(|(idx, entry)| ExpectedInitializer {
         configured_initializer: cluster.admission_snapshot.find_initializer(&entry.name),
-        may_act_now: runnable.contains(&idx),
+        may_initializer_act_now: runnable.contains(&idx),
         entry,
     });
     ExpectedInitializers::For(awaited.collect(), origin)

@@ -29,7 +29,7 @@ pub(super) fn find_resource<'r>(
         return find_resource_by_name(registry, kind, named);
     }
     let takes = |resource: &&Arc<Resource>| {
-        let own = resource.subresource(subresource).and_then(|own| own.kind);
+        let own = resource.find_subresource(subresource).and_then(|own| own.kind);
         own.is_some_and(|own| (own.group, own.kind) == (kind.group, kind.kind))
     };
     let mut takers = registry.resources().filter(takes);
@@ -79,5 +79,5 @@ fn find_resource_by_name<'r>(
 
 /// Returns the kind of the connect options.
 pub(super) fn connect_options_kind(resource: &Resource, subresource: &str) -> Option<&'static str> {
-    resource.subresource(subresource)?.connect_options_kind()
+    resource.find_subresource(subresource)?.connect_options_kind()
 }

@@ -10,7 +10,7 @@ use admission::{
 };
 use admission_hooks::{ObjectConversionError, ObjectConverter, Phase, UntypedConverter};
 use api_object::{Status, Tree};
-use authz::Recorder;
+use authz::TraceRecorder;
 use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
@@ -32,7 +32,7 @@ pub(super) struct ExplainedHook<'a> {
     pub(super) matched_resource: Option<MatchedResource<'a>>,
     pub(super) hook_outcome: HookOutcome,
     /// Whether the hook would receive another version than that of the request.
-    pub(super) receives_other_version: bool,
+    pub(super) hook_receives_other_version: bool,
     /// The results of the evaluated match conditions.
     pub(super) conditions: Vec<ExplainedCondition<'a>>,
 }
@@ -78,7 +78,7 @@ pub(super) enum HookSkipReason {
 
 /// The match conditions of a hook cannot be evaluated offline.
 #[derive(Debug, thiserror::Error)]
-enum UndecidableConditions {
+enum UndecidableConditionsError {
     #[error(transparent)]
     Conversion(#[from] ObjectConversionError),
     #[error("its conditions need an authorizer check, which would call a webhook")]
@@ -152,14 +152,14 @@ fn explain_hook_list<'a>(
     let attributes = write.to_attributes();
     let mut matches = list.match_hooks(&attributes).into_iter().peekable();
     for (index, hook) in list.hooks().iter().enumerate() {
-        let explained = match matches.next_if(|found| found.list_position == index) {
+        let explained = match matches.next_if(|found| found.hook_list_position == index) {
             None => ExplainedHook {
                 admission_phase: phase,
                 index,
                 hook,
                 matched_resource: None,
                 hook_outcome: HookOutcome::Unmatched,
-                receives_other_version: false,
+                hook_receives_other_version: false,
                 conditions: Vec::new(),
             },
             Some(found) => {
@@ -173,7 +173,7 @@ fn explain_hook_list<'a>(
                     hook,
                     matched_resource,
                     hook_outcome: outcome,
-                    receives_other_version,
+                    hook_receives_other_version: receives_other_version,
                     conditions,
                 }
             }
@@ -236,7 +236,7 @@ fn evaluate_match_conditions<'a>(
     attributes: &Attributes<'a>,
     found: &HookMatch<'a, 'a>,
     decisions: &mut AuthorizerDecisions,
-) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), UndecidableConditions> {
+) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), UndecidableConditionsError> {
     let HookMatch { hook, matched_resource, .. } = found;
     let kind = matched_resource.kind.unwrap_or(attributes.kind);
     let object = convert_to_hook_kind(attributes.object, attributes, &kind)?;
@@ -248,22 +248,25 @@ fn evaluate_match_conditions<'a>(
     for _ in 0..=AUTHORIZER_CHECKS_MAX {
         match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
             Ok(explained) => {
-                return Ok((explained, hook.match_conditions.explain(&input, Some(decisions))));
+                return Ok((
+                    explained,
+                    hook.match_conditions.explain_conditions(&input, Some(decisions)),
+                ));
             }
             Err(question) => {
-                let asked = question.attributes(attributes.user);
+                let asked = question.to_authorization_attributes(attributes.user);
                 let decision = cluster
                     .offline_authorizer
-                    .authorize(&asked, Recorder::disabled_recorder())
+                    .authorize(&asked, TraceRecorder::disabled_recorder())
                     .decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
-                    return Err(UndecidableConditions::AuthorizerWebhook);
+                    return Err(UndecidableConditionsError::AuthorizerWebhook);
                 }
                 decisions.record_decision(*question, &decision);
             }
         }
     }
-    Err(UndecidableConditions::TooManyChecks)
+    Err(UndecidableConditionsError::TooManyChecks)
 }
 
 /// Converts an object to the kind that a hook receives.
@@ -309,7 +312,7 @@ fn failed_call_outcome(hook: &Hook, why: &str) -> HookOutcome {
         FailurePolicy::Ignore => HookOutcome::FailsOpen(why.to_owned()),
         FailurePolicy::Fail => {
             let name = go_compat::quote(&hook.name);
-            let status = Status::internal(&format!("failed calling webhook {name}: {why}"));
+            let status = Status::internal_error(&format!("failed calling webhook {name}: {why}"));
             HookOutcome::Refuses(status, RefusalStep::Call)
         }
     }

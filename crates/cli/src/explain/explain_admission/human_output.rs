@@ -58,12 +58,12 @@ pub(super) fn write_human_explanation(
     )?;
     let branches = build_explanation_branches(explained, all);
     for (idx, branch) in branches.iter().enumerate() {
-        write_branch(out, style, branch, "", idx + 1 == branches.len())?;
+        write_explanation_branch(out, style, branch, "", idx + 1 == branches.len())?;
     }
     write_conclusion(out, style, explained)
 }
 
-fn write_branch(
+fn write_explanation_branch(
     out: &mut dyn io::Write,
     style: TerminalStyle,
     branch: &ExplanationBranch,
@@ -75,7 +75,13 @@ fn write_branch(
     writeln!(out, "{above}{bend}{mark}{}", replace_control_characters(&branch.line_text))?;
     let above = format!("{above}{}", if is_last { "   " } else { "│  " });
     for (idx, children) in branch.child_branches.iter().enumerate() {
-        write_branch(out, style, children, &above, idx + 1 == branch.child_branches.len())?;
+        write_explanation_branch(
+            out,
+            style,
+            children,
+            &above,
+            idx + 1 == branch.child_branches.len(),
+        )?;
     }
     Ok(())
 }
@@ -181,12 +187,16 @@ fn build_initializer_branch(awaited: &ExpectedInitializer<'_>) -> ExplanationBra
         }
         None => "no configuration has it".to_owned(),
     };
-    let when = match (awaited.may_act_now, &awaited.entry.after_initializers) {
+    let when = match (awaited.may_initializer_act_now, &awaited.entry.after_initializers) {
         (true, _) => "may act at once".to_owned(),
         (false, None) => "after those before it".to_owned(),
         (false, Some(after)) => format!("after {}", after.join(", ")),
     };
-    let mark = if awaited.may_act_now { VerdictMark::Undecided } else { VerdictMark::NotAsked };
+    let mark = if awaited.may_initializer_act_now {
+        VerdictMark::Undecided
+    } else {
+        VerdictMark::NotAsked
+    };
     ExplanationBranch::new(mark, format!("{name} ({known}): {when}"))
 }
 
@@ -222,7 +232,7 @@ fn build_hook_branch(explained_hook: &ExplainedHook<'_>) -> ExplanationBranch {
         }
         HookOutcome::Unmatched | HookOutcome::Skipped(_) | HookOutcome::NotReached => {}
     }
-    children.extend(explained_hook.conditions.iter().map(build_condition_branch));
+    children.extend(explained_hook.conditions.iter().map(build_match_condition_branch));
     ExplanationBranch::new(mark, text).with_children(children)
 }
 
@@ -233,7 +243,7 @@ fn describe_hook_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
     if let Some(kind) = explained_hook
         .matched_resource
         .and_then(|told| told.kind)
-        .filter(|_| explained_hook.receives_other_version)
+        .filter(|_| explained_hook.hook_receives_other_version)
     {
         let version = match kind.group {
             "" => kind.version.to_owned(),
@@ -258,7 +268,7 @@ fn hook_endpoint_text(hook: &Hook) -> String {
         "" => "/",
         path => path,
     };
-    match &hook.client_config.endpoint {
+    match &hook.client_config.hook_endpoint {
         HookEndpoint::Url { host, port } => {
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -277,7 +287,7 @@ fn describe_hook_settings(hook: &Hook) -> String {
     format!(
         "failurePolicy {}, timeout {}s, review {}, sideEffects {}",
         failure_policy_name(hook.failure_policy),
-        hook.timeout.as_secs(),
+        hook.call_timeout.as_secs(),
         version.map_or("of no known version", review_version_name),
         hook.side_effects.map_or("not set", side_effects_name),
     )
@@ -298,8 +308,9 @@ fn describe_skip_reason(reason: &HookSkipReason) -> String {
     }
 }
 
-fn build_condition_branch(condition: &ExplainedCondition<'_>) -> ExplanationBranch {
-    let ExplainedCondition { name, expression, explanation } = condition;
+fn build_match_condition_branch(condition: &ExplainedCondition<'_>) -> ExplanationBranch {
+    let ExplainedCondition { name, cel_expression: expression, condition_explanation: explanation } =
+        condition;
     match explanation {
         Err(error) => ExplanationBranch::new(
             VerdictMark::None,

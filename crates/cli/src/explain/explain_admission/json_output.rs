@@ -123,7 +123,7 @@ fn expected_initializer_json(awaited: &ExpectedInitializer<'_>) -> Value {
     if let Some(after) = &awaited.entry.after_initializers {
         map.insert("after".to_owned(), after.clone().into());
     }
-    map.insert("runnable".to_owned(), awaited.may_act_now.into());
+    map.insert("runnable".to_owned(), awaited.may_initializer_act_now.into());
     if let Some(own) = awaited.configured_initializer {
         map.insert("configuration".to_owned(), own.configuration_name.as_str().into());
         map.insert("failurePolicy".to_owned(), failure_policy_name(own.failure_policy).into());
@@ -142,9 +142,9 @@ fn explained_hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
         HookOutcome::NotReached => ("not reached", String::new()),
         HookOutcome::Unknown(why) => ("unknown", why.clone()),
     };
-    let seconds = hook.timeout.as_secs();
+    let seconds = hook.call_timeout.as_secs();
     let conditions: Vec<Value> =
-        explained_hook.conditions.iter().map(explained_condition_json).collect();
+        explained_hook.conditions.iter().map(explained_match_condition_json).collect();
     let told = explained_hook.matched_resource.as_ref();
     remove_empty_members(json!({
         "phase": admission_phase_name(explained_hook.admission_phase),
@@ -166,7 +166,7 @@ fn explained_hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
 
 fn hook_endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
     let client = &explained_hook.hook.client_config;
-    remove_empty_members(match &client.endpoint {
+    remove_empty_members(match &client.hook_endpoint {
         HookEndpoint::Url { host, port } => {
             json!({ "host": host, "port": port, "path": client.path })
         }
@@ -189,11 +189,11 @@ fn describe_skip_reason(reason: &HookSkipReason) -> String {
     }
 }
 
-fn explained_condition_json(condition: &ExplainedCondition<'_>) -> Value {
+fn explained_match_condition_json(condition: &ExplainedCondition<'_>) -> Value {
     let mut map = Map::new();
     map.insert("name".to_owned(), condition.name.into());
-    map.insert("expression".to_owned(), condition.expression.into());
-    match &condition.explanation {
+    map.insert("expression".to_owned(), condition.cel_expression.into());
+    match &condition.condition_explanation {
         Err(error) => {
             map.insert("error".to_owned(), error.to_string().into());
         }

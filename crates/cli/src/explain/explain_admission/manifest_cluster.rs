@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use admission::{Configuration, ConfigurationKind, Snapshot};
 use api_object::Tree;
-use api_resources::{Definition, Registry};
+use api_resources::{CustomResourceDefinition, Registry};
 use document::Diagnostic;
 use jiff::Timestamp;
 use manifests::{KindHandling, UnstructuredObject};
 
 use crate::admission_validation::{
-    NewOrStored, decide_admission_kind_handling, validate_configuration,
+    NewOrStored, decide_admission_kind_handling, validate_admission_configuration,
 };
 use crate::offline::{
     LoadFailure, NodeObjectsNeed, ObjectSelection, OfflineAuthorizer, PolicyFlags,
@@ -48,9 +48,9 @@ impl ManifestCluster {
             if calls.no_webhooks { WebhookCallMode::Skip } else { WebhookCallMode::Call };
         let selection = ObjectSelection {
             kind_handler: &decide_kind_handling,
-            validate_object: &configuration_diagnostics,
+            validate_object: &admission_configuration_diagnostics,
         };
-        let (authorizer, objects) = OfflineAuthorizer::load_with_objects(
+        let (authorizer, objects) = OfflineAuthorizer::load_with_selected_objects(
             flags,
             webhooks,
             namespace,
@@ -65,15 +65,16 @@ impl ManifestCluster {
             match (object.api_version(), object.kind_name()) {
                 NAMESPACE => namespaces.push(object),
                 DEFINITION => definitions.push(object),
-                // `configuration_diagnostics` reported invalid ones already.
-                _ => {
-                    configurations.extend(validate_configuration(object, NewOrStored::Stored).ok())
-                }
+                // `admission_configuration_diagnostics` reported invalid ones already.
+                _ => configurations
+                    .extend(validate_admission_configuration(object, NewOrStored::Stored).ok()),
             }
         }
         let configurations: Vec<Arc<Configuration>> = configurations
             .iter()
-            .map(|valid| Arc::new(Configuration::compile(valid.kind, &valid.defaulted_tree)))
+            .map(|valid| {
+                Arc::new(Configuration::compile_configuration(valid.kind, &valid.defaulted_tree))
+            })
             .collect();
         let registry = build_resource_registry(&definitions)?;
         let namespaces = namespaces.iter().map(|object| to_namespace_entry(object, &registry));
@@ -100,11 +101,11 @@ fn decide_kind_handling(api_version: &str, kind: &str) -> KindHandling {
 }
 
 /// Validates a configuration by the rules for stored objects, whose failurePolicy may be `Fail`.
-fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
+fn admission_configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
     match ConfigurationKind::from_type_meta(object.api_version(), object.kind_name()) {
-        Some(_) => {
-            validate_configuration(object.clone(), NewOrStored::Stored).err().unwrap_or_default()
-        }
+        Some(_) => validate_admission_configuration(object.clone(), NewOrStored::Stored)
+            .err()
+            .unwrap_or_default(),
         None => Vec::new(),
     }
 }
@@ -115,13 +116,15 @@ fn build_resource_registry(definitions: &[UnstructuredObject]) -> Result<Registr
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {
         let mut tree = to_stored_object(object, &built_in)?;
-        let others: Vec<Definition> = trees.iter().filter_map(Definition::read).collect();
+        let others: Vec<CustomResourceDefinition> =
+            trees.iter().filter_map(CustomResourceDefinition::read).collect();
         // No explanation shows the time.
-        api_resources::accept_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
+        api_resources::accept_definition_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
         api_resources::mark_established(&mut tree, Timestamp::UNIX_EPOCH);
         trees.push(tree);
     }
-    let (registry, faults) = Registry::with_definitions(&trees.iter().collect::<Vec<_>>());
+    let (registry, faults) =
+        Registry::with_custom_resource_definitions(&trees.iter().collect::<Vec<_>>());
     match faults.first() {
         None => Ok(registry),
         Some((name, why)) => {

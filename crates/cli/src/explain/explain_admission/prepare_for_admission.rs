@@ -29,7 +29,7 @@ pub(super) fn prepare_for_admission(
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     match (operation, stored) {
         (Operation::Create, _) if subresource.is_empty() => {
-            if resource.has_status() {
+            if resource.has_status_subresource() {
                 tree.shift_remove("status");
             }
             api_resources::prepare_create(resource, &mut tree).map_err(IntoStatus::into_status)?;

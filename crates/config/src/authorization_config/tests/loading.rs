@@ -4,7 +4,7 @@ use document::{WarningCode, read_file};
 use serde_json::json;
 
 use super::{HEADER, decode_error, faults, file, generic, load_text, warnings, webhook};
-use crate::authorization_config::configuration_to_json;
+use crate::authorization_config::authorization_configuration_to_json;
 
 /// Asserts that the text is no configuration and that the message contains `part`.
 fn refused(case: &str, text: &str, part: &str) {
@@ -46,7 +46,7 @@ fn all_versions_decode_from_yaml_and_json() {
 fn absent_and_zero_fields_get_defaults() {
     let effective_webhook = |changes: &[(&str, &str)]| {
         let configuration = load_text(&file(&webhook(changes)), &generic()).configuration.unwrap();
-        configuration_to_json(&configuration)["authorizers"][0]["webhook"].clone()
+        authorization_configuration_to_json(&configuration)["authorizers"][0]["webhook"].clone()
     };
     let plain = effective_webhook(&[]);
     assert_eq!(plain["authorizedTTL"], "5m0s", "defaults");
@@ -246,5 +246,5 @@ authorizers:
             {"type": "RBAC", "name": "rbac"},
         ],
     });
-    assert_eq!(configuration_to_json(&configuration), want);
+    assert_eq!(authorization_configuration_to_json(&configuration), want);
 }

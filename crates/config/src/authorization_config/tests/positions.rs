@@ -138,7 +138,13 @@ fn issues_of_expressions_have_hints() {
     let hint = found[0].hint.as_deref().unwrap_or_default();
     assert!(hint.contains("did you mean `request.groups`"), "{found:?}");
     assert_eq!(found[0].expression_issues[0].hint.as_deref(), Some(hint));
-    assert_eq!((found[0].expression_issues[0].line, found[0].expression_issues[0].column), (1, 25));
+    assert_eq!(
+        (
+            found[0].expression_issues[0].line_in_expression,
+            found[0].expression_issues[0].column_in_expression
+        ),
+        (1, 25)
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use authz_chain::{AuthorizerType, PluginType};
 use document::{FieldValue, ValidationReport, WarningCode};
 
 use super::{HEADER, WEBHOOK, faults, file, generic, load_text, server, warnings, webhook};
-use crate::authorization_config::validate::{ValidationOptions, convert_authorizers};
+use crate::authorization_config::validate_authorizers::{ValidationOptions, convert_authorizers};
 use crate::authorization_config::{LoadError, LoadOptions, unvalidated_config};
 
 /// Loads with types that the chain does not implement.
@@ -130,9 +130,9 @@ fn zero_ttls_without_defaults_are_missing() {
         webhook: Some(hook),
         ..unvalidated_config::UnvalidatedAuthorizer::default()
     };
-    let configuration = unvalidated_config::UnvalidatedConfiguration {
+    let configuration = unvalidated_config::UnvalidatedAuthorizationConfiguration {
         authorizers: vec![entry],
-        ..unvalidated_config::UnvalidatedConfiguration::default()
+        ..unvalidated_config::UnvalidatedAuthorizationConfiguration::default()
     };
     let rules = ValidationOptions {
         known_authorizer_types: ["Webhook"].into(),

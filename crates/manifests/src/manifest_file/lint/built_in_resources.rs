@@ -17,7 +17,7 @@ pub(super) struct BuiltInResources {
 
 /// The reason why the API groups of a rule do not have a resource.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct MisplacedResource {
+pub(super) struct ResourceNotInGroupsExplanation {
     pub(super) reason: String,
     pub(super) hint: String,
 }
@@ -38,11 +38,11 @@ impl BuiltInResources {
 
     /// Explains why none of these groups has the resource. Returns an explanation only if all groups are built in,
     /// and the resource belongs to another group or is written in the singular.
-    pub(super) fn find_misplaced_resource(
+    pub(super) fn explain_resource_not_in_groups(
         &self,
         resource: &str,
         api_groups: &[String],
-    ) -> Option<MisplacedResource> {
+    ) -> Option<ResourceNotInGroupsExplanation> {
         let of_rule: Option<Vec<_>> =
             api_groups.iter().map(|group| self.groups.get(group)).collect();
         let of_rule = of_rule?;
@@ -53,11 +53,17 @@ impl BuiltInResources {
         let shown: Vec<_> = api_groups.iter().map(|group| go_compat::quote(group)).collect();
         let reason = format!("there is none in the API group {}", shown.join(" or "));
         if let Some(plural) = possible_plurals(resource).into_iter().find(|plural| has(plural)) {
-            return Some(MisplacedResource { reason, hint: format!("did you mean `{plural}`?") });
+            return Some(ResourceNotInGroupsExplanation {
+                reason,
+                hint: format!("did you mean `{plural}`?"),
+            });
         }
         let (group, _) = self.groups.iter().find(|(_, resources)| resources.contains(resource))?;
         let group = go_compat::quote(group);
-        Some(MisplacedResource { reason, hint: format!("it is in the API group `{group}`") })
+        Some(ResourceNotInGroupsExplanation {
+            reason,
+            hint: format!("it is in the API group `{group}`"),
+        })
     }
 }
 
@@ -82,7 +88,7 @@ mod tests {
         let hint = |resource: &str, groups: &[&str]| {
             let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
             BUILT_IN_RESOURCES
-                .find_misplaced_resource(resource, &groups)
+                .explain_resource_not_in_groups(resource, &groups)
                 .map(|find_misplaced_resource| find_misplaced_resource.hint)
         };
         let is = |text: &str| Some(text.to_owned());

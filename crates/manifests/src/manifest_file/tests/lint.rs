@@ -164,13 +164,13 @@ fn the_default_policy_has_no_warnings() {
     let roles = policy.roles.into_iter().map(rbac::RbacObject::Role);
     let objects = roles.chain(policy.bindings.into_iter().map(rbac::RbacObject::Binding));
     let text: String =
-        objects.map(|object| format!("{}\n", rbac::encode_object(&object).unwrap())).collect();
+        objects.map(|object| format!("{}\n", rbac::encode_rbac_object(&object).unwrap())).collect();
     let manifests = read_text(&text);
     assert_eq!(faults(&manifests), [""; 0]);
     assert_eq!(warnings_with_positions(&manifests.warnings), [""; 0]);
-    assert_eq!(manifests.objects.len(), 142);
-    assert_eq!(find_duplicate_objects(&manifests.objects), DuplicateObjects::default());
-    assert!(lint_role_references(&manifests.objects, false).is_empty());
+    assert_eq!(manifests.authorizer_objects.len(), 142);
+    assert_eq!(find_duplicate_objects(&manifests.authorizer_objects), DuplicateObjects::default());
+    assert!(lint_role_references(&manifests.authorizer_objects, false).is_empty());
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn bindings_to_missing_roles_are_warned_about() {
     ] {
         let text =
             format!("{roles}{}", binding(&format!("roleRef: {{kind: {kind}, name: {name}}}\n")));
-        let objects = read_text(&text).objects;
+        let objects = read_text(&text).authorizer_objects;
         let warnings = lint_role_references(&objects, true);
         let hints: Vec<_> =
             warnings.iter().map(|it| it.hint.as_deref().unwrap_or_default()).collect();
@@ -214,7 +214,8 @@ fn bindings_to_missing_roles_are_warned_about() {
         assert!(warnings.iter().all(|it| it.code == WarningCode::MissingRole));
         assert!(warnings.iter().all(|it| it.field == "roleRef.name" && it.position.line == 16));
     }
-    let to_default = read_text(&binding("roleRef: {kind: ClusterRole, name: view}\n")).objects;
+    let to_default =
+        read_text(&binding("roleRef: {kind: ClusterRole, name: view}\n")).authorizer_objects;
     assert_eq!(
         lint_role_references(&to_default, false).len(),
         1,
@@ -244,7 +245,7 @@ fn a_role_that_the_server_refuses_is_warned_about_and_read() {
     ] {
         let manifests = read_text(&cluster_role(&rules));
         assert_eq!(faults(&manifests), [""; 0]);
-        assert_eq!(manifests.objects.len(), 1);
+        assert_eq!(manifests.authorizer_objects.len(), 1);
         let warnings = manifests.warnings.iter();
         let found: Vec<_> = warnings.filter(|it| it.code == WarningCode::OversizedRole).collect();
         assert_eq!(found.len(), want.len(), "{found:?}");

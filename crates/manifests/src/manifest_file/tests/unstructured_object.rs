@@ -14,7 +14,8 @@ fn read_all(text: &str) -> Manifests {
         }
         _ => KindHandling::Standard,
     };
-    let options = ReadOptions { kind_handler: &kind_handler, ..ReadOptions::default() };
+    let options =
+        ManifestReadOptions { kind_handler: &kind_handler, ..ManifestReadOptions::default() };
     read_manifests_with_options(&Source { name: "F", file_bytes: text.as_bytes() }, options)
 }
 
@@ -106,7 +107,14 @@ fn expression_issues_have_positions() {
     let notes: Vec<_> = fault
         .expression_issues
         .iter()
-        .map(|note| (note.position.line, note.position.column, note.column, note.message.as_str()))
+        .map(|note| {
+            (
+                note.position.line,
+                note.position.column,
+                note.column_in_expression,
+                note.message.as_str(),
+            )
+        })
         .collect();
     assert_eq!(notes, [(11, 12, 1, "no object"), (12, 5, 15, "no gone")]);
     assert_eq!((fault.position.line, fault.position.column), (11, 12));
@@ -134,7 +142,7 @@ fn list_items_have_paths_in_the_file() {
     assert_eq!((kept.kind_name(), kept.name()), ("Widget", "c"));
     let fault = kept.field_diagnostic(FieldPath::root("spec").required(""));
     assert_eq!(shown(&fault), "3:64 items[1].spec: Required value");
-    assert_eq!(kept.path_in_file(""), "items[1]");
+    assert_eq!(kept.field_path_in_file(""), "items[1]");
     let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  \
                 spec: {a: 1, a: 2}\n";
     let want = ["6:16 line 6: key \"a\" already set in map"];

@@ -8,7 +8,7 @@ use admission_hooks::{
     CallReport, ConditionOutcome, ConditionReport, HookFailureCause, HookObserver as _, Phase,
     RejectionCause,
 };
-use metrics::{AdmissionMetrics, ConfigRefusal, InitializerTimeoutAction};
+use metrics::{AdmissionMetrics, InitializerTimeoutAction, StaleConfigRefusal};
 use prometheus::Registry;
 use serde_json::json;
 
@@ -27,8 +27,8 @@ pub(crate) fn nothing() -> (Registry, Arc<AdmissionMetrics>) {
 pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
     let configuration = |kind: ConfigurationKind, names: &[&str]| {
         let entries: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
-        let object = json!({ "metadata": {"name": "c"}, (kind.list_member_name()): entries });
-        Arc::new(Configuration::compile(kind, object.as_object().unwrap()))
+        let object = json!({ "metadata": {"name": "c"}, (kind.entries_member_name()): entries });
+        Arc::new(Configuration::compile_configuration(kind, object.as_object().unwrap()))
     };
     Arc::new(Snapshot::new(&[
         configuration(ConfigurationKind::Mutating, hooks),
@@ -39,15 +39,24 @@ pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
 /// A call of a hook.
 pub(crate) fn call(webhook: &str, code: i32, rejection: Option<RejectionCause>) -> CallReport<'_> {
     let (phase, operation) = (Phase::Validating, Operation::Create);
-    CallReport { webhook, phase, operation, duration: TOOK, code, rejection_cause: rejection }
+    CallReport {
+        webhook_name: webhook,
+        phase,
+        operation,
+        call_duration: TOOK,
+        code,
+        rejection_cause: rejection,
+    }
 }
 
 /// Numbers after everything has happened.
 pub(crate) fn happened() -> (Registry, Arc<AdmissionMetrics>) {
     let (registry, metrics) = nothing();
     metrics.set_config_in_effect(&snapshot(&["guard.example.com"], &["sidecar.example.com"]));
-    metrics.set_config_freshness(42, Duration::from_millis(1500));
-    ConfigRefusal::ALL.into_iter().for_each(|reason| metrics.count_config_refusal(reason));
+    metrics.set_admission_config_freshness(42, Duration::from_millis(1500));
+    StaleConfigRefusal::ALL
+        .into_iter()
+        .for_each(|reason| metrics.count_stale_config_refusal(reason));
     metrics.count_unconfirmed_config_admission();
 
     let webhook = "guard.example.com";
@@ -66,10 +75,10 @@ pub(crate) fn happened() -> (Registry, Arc<AdmissionMetrics>) {
         for outcome in [ConditionOutcome::Hold, ConditionOutcome::Exclude, ConditionOutcome::Fail] {
             let operation = Operation::Update;
             let report = ConditionReport {
-                webhook,
+                webhook_name: webhook,
                 phase,
                 operation,
-                duration: TOOK,
+                evaluation_duration: TOOK,
                 condition_outcome: outcome,
             };
             metrics.on_conditions(&report);

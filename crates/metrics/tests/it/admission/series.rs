@@ -121,7 +121,7 @@ fn what_has_no_name_is_there_from_the_start() {
     assert_eq!(refused, ["reason=behind 0", "reason=pending 0", "reason=stale 0"]);
     assert_eq!(samples(&registry, "portcullis_admission_config_degraded_total"), [" 0"]);
     assert_eq!(samples(&registry, "portcullis_initializer_wait_seconds"), [" 0"]);
-    metrics.set_config_freshness(u64::MAX, Duration::from_millis(250));
+    metrics.set_admission_config_freshness(u64::MAX, Duration::from_millis(250));
     assert_eq!(samples(&registry, "portcullis_admission_config_age_seconds"), [" 0.25"]);
 }
 

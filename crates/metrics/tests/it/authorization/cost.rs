@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use authz::Verdict;
 use authz_chain::AuthorizerType;
-use authz_reload::AuthorizationObservers;
+use authz_reload::AuthorizationObserverFactory;
 use authz_webhook::{CacheEvent, MatchResultKind};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
@@ -12,8 +12,8 @@ use prometheus::Registry;
 #[test]
 fn counting_a_decision_does_not_allocate() {
     let metrics = AuthorizationMetrics::new(&Registry::new(), "a", false).unwrap();
-    let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
-    let webhook = metrics.webhook_observer("guard");
+    let member = metrics.create_decision_observer(AuthorizerType::Webhook, "guard").unwrap();
+    let webhook = metrics.create_webhook_observer("guard");
     let decision = authz::Decision::allow("");
     let took = Duration::from_nanos(300);
     let counted = allocation_counter::measure(|| {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use authz::{Decision, EvaluationErrors, Verdict};
 use authz_chain::AuthorizerType;
-use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
+use authz_reload::{AppliedConfig, AuthorizationObserverFactory, ReloadStatus, sha256_hash};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, ConnectionInfo,
     FailOpenCause, FailurePolicy, MatchConditions, MatchResultKind, ResponseFuture, ReviewVersion,
@@ -39,8 +39,8 @@ pub(crate) fn webhook(
 ) -> Arc<Webhook> {
     let settings = WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
-        authorized_caching: CacheSettings::new(Duration::from_secs(300), true),
-        unauthorized_caching: CacheSettings::new(Duration::from_secs(30), true),
+        authorized_cache_settings: CacheSettings::new(Duration::from_secs(300), true),
+        unauthorized_cache_settings: CacheSettings::new(Duration::from_secs(30), true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::NoOpinion,
         connection_info: ConnectionInfo::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
@@ -58,7 +58,7 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
 
     let members = AuthorizerType::BUILT_IN.map(|kind| {
         let member =
-            metrics.authorizer_observer(kind, kind.required_authorizer_name().unwrap_or("guard"));
+            metrics.create_decision_observer(kind, kind.fixed_authorizer_name().unwrap_or("guard"));
         for verdict in [Verdict::Allow, Verdict::Deny, Verdict::NoOpinion] {
             member.as_ref().unwrap()(verdict, took);
         }
@@ -70,7 +70,7 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
         metrics.record_chain_decision(&decision, took);
     }
 
-    let observe = metrics.webhook_observer("guard");
+    let observe = metrics.create_webhook_observer("guard");
     for result in AttemptResult::ALL {
         observe.on_attempt_end(result, Duration::from_millis(7));
     }
@@ -103,7 +103,7 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
     metrics.on_config_applied(&AppliedConfig {
         hash: Some(&hash),
         generation: 2,
-        authorizers: &[],
+        authorizer_types_and_names: &[],
     });
     for (status, second) in [(ReloadStatus::Failure, 1_000), (ReloadStatus::Success, 2_000)] {
         metrics.on_reload(status, SystemTime::UNIX_EPOCH + Duration::from_secs(second));

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use authz::Verdict;
 use authz_chain::AuthorizerType;
-use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
+use authz_reload::{AppliedConfig, AuthorizationObserverFactory, ReloadStatus, sha256_hash};
 use authz_webhook::{AttemptResult, CacheEvent, MatchResultKind};
 use metrics::AuthorizationMetrics;
 use prometheus::{IntCounter, Registry};
@@ -36,7 +36,11 @@ fn metrics(identity: &str, is_file_mode: bool) -> (Registry, Arc<AuthorizationMe
 
 fn apply(metrics: &AuthorizationMetrics, config: &str, generation: u64) {
     let hash = sha256_hash(config.as_bytes());
-    metrics.on_config_applied(&AppliedConfig { hash: Some(&hash), generation, authorizers: &[] });
+    metrics.on_config_applied(&AppliedConfig {
+        hash: Some(&hash),
+        generation,
+        authorizer_types_and_names: &[],
+    });
 }
 
 /// The configuration of the start has a hash and is no reload.
@@ -87,7 +91,7 @@ fn terminal_answers_are_counted_by_authorizer() {
         (&[Verdict::NoOpinion], &[]),
     ] {
         let (registry, metrics) = metrics("a", true);
-        let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
+        let member = metrics.create_decision_observer(AuthorizerType::Webhook, "guard").unwrap();
         verdicts.iter().for_each(|verdict| member(*verdict, TOOK));
         assert_eq!(samples(&registry, DECISIONS), want);
         let n_all = samples(&registry, "portcullis_authorization_authorizer_duration_seconds");
@@ -102,8 +106,8 @@ fn terminal_answers_are_counted_by_authorizer() {
 #[test]
 fn a_hit_is_a_decision_and_no_call() {
     let (registry, metrics) = metrics("a", true);
-    let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
-    let webhook = metrics.webhook_observer("guard");
+    let member = metrics.create_decision_observer(AuthorizerType::Webhook, "guard").unwrap();
+    let webhook = metrics.create_webhook_observer("guard");
     webhook.on_cache_event(CacheEvent::Hit);
     member(Verdict::Allow, TOOK);
     assert_eq!(samples(&registry, DECISIONS), ["decision=allowed,name=guard,type=Webhook 1"]);
@@ -125,7 +129,7 @@ fn conditions_are_counted_once_a_check() {
         (MatchResultKind::Failed, 0, 1),
     ] {
         let (registry, metrics) = metrics("a", false);
-        let webhook = metrics.webhook_observer("guard");
+        let webhook = metrics.create_webhook_observer("guard");
         webhook.on_conditions_evaluated(TOOK, outcome);
         let number = |family: &str| {
             let family = format!("apiserver_authorization_match_condition_{family}");
@@ -143,7 +147,11 @@ fn conditions_are_counted_once_a_check() {
 #[test]
 fn only_a_file_has_families_about_reloads() {
     let (registry, metrics) = metrics("a", false);
-    metrics.on_config_applied(&AppliedConfig { hash: None, generation: 1, authorizers: &[] });
+    metrics.on_config_applied(&AppliedConfig {
+        hash: None,
+        generation: 1,
+        authorizer_types_and_names: &[],
+    });
     metrics.on_reload(ReloadStatus::Failure, SystemTime::UNIX_EPOCH);
     for family in [RELOADS, RELOAD_TIME, INFO] {
         assert!(!look(&registry).contains_key(family), "{family}");
@@ -155,16 +163,16 @@ fn only_a_file_has_families_about_reloads() {
 fn series_of_a_webhook_live_as_long_as_somebody_may_report_to_them() {
     let (registry, metrics) = metrics("a", true);
     let old = (
-        metrics.authorizer_observer(AuthorizerType::Webhook, "guard"),
-        metrics.webhook_observer("guard"),
+        metrics.create_decision_observer(AuthorizerType::Webhook, "guard"),
+        metrics.create_webhook_observer("guard"),
     );
     old.0.as_ref().unwrap()(Verdict::Allow, TOOK);
     old.1.on_attempt_end(AttemptResult::Success, TOOK);
 
     // A reload that changes the webhook: one series goes on.
     let new = (
-        metrics.authorizer_observer(AuthorizerType::Webhook, "guard"),
-        metrics.webhook_observer("guard"),
+        metrics.create_decision_observer(AuthorizerType::Webhook, "guard"),
+        metrics.create_webhook_observer("guard"),
     );
     old.0.as_ref().unwrap()(Verdict::Allow, TOOK);
     drop(old);
@@ -179,8 +187,8 @@ fn series_of_a_webhook_live_as_long_as_somebody_may_report_to_them() {
 
     // A reload that brings it back.
     let _again = (
-        metrics.authorizer_observer(AuthorizerType::Webhook, "guard"),
-        metrics.webhook_observer("guard"),
+        metrics.create_decision_observer(AuthorizerType::Webhook, "guard"),
+        metrics.create_webhook_observer("guard"),
     );
     assert!(samples(&registry, DECISIONS).is_empty());
 }
@@ -194,7 +202,7 @@ fn a_webhook_tells_itself_how_it_is_doing_while_it_serves() {
         ["cache_entries", "cache_bytes", "in_flight"]
             .map(|name| is_gauge(&format!("portcullis_authorization_webhook_{name}")))
     };
-    let webhook = everything::webhook("guard", metrics.webhook_observer("guard"));
+    let webhook = everything::webhook("guard", metrics.create_webhook_observer("guard"));
     assert_eq!(gauges(), [false; 3]);
     metrics.set_active_webhooks([&webhook]);
     assert_eq!(gauges(), [true; 3]);

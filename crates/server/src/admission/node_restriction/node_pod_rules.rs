@@ -6,8 +6,8 @@ use api_object::Tree;
 use serde_json::Value;
 
 use super::node_restriction_lookups::NodeRestrictionLookups;
-use super::pod_references::{PodReferenceError, find_pod_reference};
-use super::value_equality::is_same_or_empty;
+use super::object_references_of_pod::{PodObjectReferenceError, find_object_reference_of_pod};
+use super::value_equality::is_same_or_both_empty;
 use super::{
     NodeRuleResult, NodeWrite, forbid_node_write, items, read_required_object, spec_node_name,
     string_member,
@@ -105,13 +105,14 @@ async fn check_pod_create_by_node(
             "node {node_name} UID mismatch: expected {wanted} got {uid}"
         ));
     }
-    match find_pod_reference(pod) {
+    match find_object_reference_of_pod(pod) {
         Ok(None) => Ok(()),
         Ok(Some(what)) => {
             forbid_node_write(format!("node {node} cannot create pods that reference {what}"))
         }
         Err(
-            error @ (PodReferenceError::UnknownVolume(_) | PodReferenceError::UnknownSource(_)),
+            error @ (PodObjectReferenceError::UnknownVolume(_)
+            | PodObjectReferenceError::UnknownSource(_)),
         ) => forbid_node_write(format!("error checking mirror pod for API references: {error}")),
     }
 }
@@ -137,7 +138,7 @@ pub(super) fn check_pod_status_by_node(write: &NodeWrite<'_>) -> NodeRuleResult 
     }
     for (member, what) in CLAIM_STATUSES {
         let value = |tree: &'_ Tree| tree.get("status").and_then(|own| own.get(member)).cloned();
-        if !is_same_or_empty(value(pod).as_ref(), value(old).as_ref()) {
+        if !is_same_or_both_empty(value(pod).as_ref(), value(old).as_ref()) {
             return forbid_node_write(format!("node {node} cannot update {what}"));
         }
     }

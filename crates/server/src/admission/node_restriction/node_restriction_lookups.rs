@@ -44,10 +44,11 @@ impl NodeRestrictionLookups for RequestContext<'_> {
             return Ok(None);
         };
         let namespace = resource.is_namespaced().then_some(namespace);
-        let key = api_resources::object_key(&self.server.prefix, resource, namespace, name);
+        let key =
+            api_resources::object_key(&self.server.store_key_prefix, resource, namespace, name);
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.time_store_request("get", self.server.store.get(&key, At::Newest)).await;
-        let got = got.map_err(|error| self.read_failure_status("get", &error))?;
+        let got = got.map_err(|error| self.store_read_error_status("get", &error))?;
         match got.entry.filter(|entry| !is_stored_uninitialized(&entry.value)) {
             Some(entry) => decode_stored_entry(resource, &entry).map(Some),
             None => Ok(None),

@@ -4,8 +4,8 @@ use admission::Operation;
 use api_object::Tree;
 use serde_json::Value;
 
-use super::node_labels::forbidden_label_changes;
-use super::value_equality::is_same_or_empty;
+use super::node_label_restriction::forbidden_node_label_changes;
+use super::value_equality::is_same_or_both_empty;
 use super::{NodeRuleResult, NodeWrite, forbid_node_write, non_null_member, spec};
 
 /// A node writes its own Node, its status included. It may not:
@@ -39,10 +39,10 @@ fn check_own_node_create(node: &str, object: &Tree) -> NodeRuleResult {
             "node {node} is not allowed to create pods with a non-nil configSource"
         ));
     }
-    if !is_same_or_empty(metadata_member(object, "ownerReferences"), None) {
+    if !is_same_or_both_empty(metadata_member(object, "ownerReferences"), None) {
         return forbid_node_write(format!("node {node} is not allowed to set ownerReferences"));
     }
-    let labels = forbidden_label_changes(metadata_member(object, "labels"), None);
+    let labels = forbidden_node_label_changes(metadata_member(object, "labels"), None);
     match labels.is_empty() {
         true => Ok(()),
         false => forbid_node_write(format!(
@@ -56,20 +56,20 @@ fn check_own_node_update(node: &str, object: &Tree, old: &Tree) -> NodeRuleResul
     let (source, old_source) =
         (non_null_member(spec(object), "configSource"), non_null_member(spec(old), "configSource"));
     // An old kubelet may drop the field, so its removal is allowed.
-    if source.is_some() && (old_source.is_none() || !is_same_or_empty(source, old_source)) {
+    if source.is_some() && (old_source.is_none() || !is_same_or_both_empty(source, old_source)) {
         return forbid_node_write(format!(
             "node {node} is not allowed to update configSource to a new non-nil configSource"
         ));
     }
-    if !is_same_or_empty(spec(object).get("taints"), spec(old).get("taints")) {
+    if !is_same_or_both_empty(spec(object).get("taints"), spec(old).get("taints")) {
         return forbid_node_write(format!("node {node} is not allowed to modify taints"));
     }
     let owners = |tree| metadata_member(tree, "ownerReferences");
-    if !is_same_or_empty(owners(object), owners(old)) {
+    if !is_same_or_both_empty(owners(object), owners(old)) {
         return forbid_node_write(format!("node {node} is not allowed to modify ownerReferences"));
     }
     let labels = |tree| metadata_member(tree, "labels");
-    let labels = forbidden_label_changes(labels(object), labels(old));
+    let labels = forbidden_node_label_changes(labels(object), labels(old));
     match labels.is_empty() {
         true => Ok(()),
         false => {

@@ -40,8 +40,14 @@ pub(super) async fn check_pod_certificate_request(
     }
     let pod_name = format!("{}/{}", write.namespace, string_member(wanted, "podName"));
     let pod_quoted = go_compat::quote(&pod_name);
-    let node =
-        find_object_of_request(lookups, "nodes", "", node_name, &format!("node {quoted}")).await?;
+    let node = find_object_of_certificate_request(
+        lookups,
+        "nodes",
+        "",
+        node_name,
+        &format!("node {quoted}"),
+    )
+    .await?;
     if api_object::uid(&node) != string_member(wanted, "nodeUID") {
         let (own, other) = (quoted_uid(&node), go_compat::quote(string_member(wanted, "nodeUID")));
         return refuse_with_server_error(format!(
@@ -50,7 +56,7 @@ pub(super) async fn check_pod_certificate_request(
         ));
     }
     let what = format!("pod {pod_quoted}");
-    let pod = find_object_of_request(
+    let pod = find_object_of_certificate_request(
         lookups,
         "pods",
         write.namespace,
@@ -97,8 +103,14 @@ async fn check_certificate_service_account(
     }
     let namespaced = go_compat::quote(&format!("{}/{name}", write.namespace));
     let what = format!("service account {namespaced}");
-    let account =
-        find_object_of_request(lookups, "serviceaccounts", write.namespace, name, &what).await?;
+    let account = find_object_of_certificate_request(
+        lookups,
+        "serviceaccounts",
+        write.namespace,
+        name,
+        &what,
+    )
+    .await?;
     if api_object::uid(&account) != string_member(wanted, "serviceAccountUID") {
         let (own, other) =
             (quoted_uid(&account), go_compat::quote(string_member(wanted, "serviceAccountUID")));
@@ -138,7 +150,7 @@ async fn check_certificate_signer(
     ))
 }
 
-async fn find_object_of_request(
+async fn find_object_of_certificate_request(
     lookups: &impl NodeRestrictionLookups,
     resource: &str,
     namespace: &str,

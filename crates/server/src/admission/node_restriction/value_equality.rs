@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Whether two values are the same, nested ones too.
-pub(super) fn is_same_or_empty(left: Option<&Value>, right: Option<&Value>) -> bool {
+pub(super) fn is_same_or_both_empty(left: Option<&Value>, right: Option<&Value>) -> bool {
     without_empty_values(left) == without_empty_values(right)
 }
 

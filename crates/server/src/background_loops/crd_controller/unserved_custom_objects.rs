@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use api_object::{GroupResource, Status, Tree};
-use api_resources::{Definition, Verb};
+use api_resources::{CustomResourceDefinition, Verb};
 use jiff::Timestamp;
-use store::{At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, WriteError};
+use store::{At, Delete, ExpectedKeyState, Item, Key, ListRequest, Prefix, Put, WriteError};
 
 use super::DEFINITIONS;
 use crate::log::LogField;
@@ -20,8 +20,11 @@ const REASON_ANNOTATION: &str = "leftover.apiextensions.portcullis.io/reason";
 const PAGE_ITEMS_MAX: Option<NonZeroUsize> = NonZeroUsize::new(500);
 
 /// The prefix of the keys of a definition's objects.
-pub(super) fn crd_objects_prefix(server: &ServerState, definition: &Definition) -> Option<Prefix> {
-    let text = api_resources::definition_key_prefix(&server.prefix, definition)?;
+pub(super) fn crd_objects_prefix(
+    server: &ServerState,
+    definition: &CustomResourceDefinition,
+) -> Option<Prefix> {
+    let text = api_resources::definition_key_prefix(&server.store_key_prefix, definition)?;
     Prefix::new(&text).ok()
 }
 
@@ -32,19 +35,25 @@ pub(super) fn crd_objects_prefix(server: &ServerState, definition: &Definition) 
 /// definition. The status of the definition is not considered, since clients can write it.
 pub(super) async fn delete_objects_of_earlier_crds(
     server: &ServerState,
-    definition: &Definition,
+    definition: &CustomResourceDefinition,
 ) -> Result<(), Status> {
     let Some(prefix) = crd_objects_prefix(server, definition) else { return Ok(()) };
     let Some(key) = crd_key(server, &definition.name) else { return Ok(()) };
-    let got =
-        server.store.get(&key, At::Newest).await.map_err(|error| read_error_status(&error))?;
+    let got = server
+        .store
+        .get(&key, At::Newest)
+        .await
+        .map_err(|error| store_read_error_status(&error))?;
     let Some(entry) = got.entry else { return Ok(()) };
     let mut n_removed = 0_usize;
     let mut from = Bound::Unbounded;
     loop {
         let request = ListRequest { from, items_max: PAGE_ITEMS_MAX, ..ListRequest::default() };
-        let page =
-            server.store.list(&prefix, request).await.map_err(|error| read_error_status(&error))?;
+        let page = server
+            .store
+            .list(&prefix, request)
+            .await
+            .map_err(|error| store_read_error_status(&error))?;
         let Some(last) = page.items.last().map(|item| item.key.clone()) else { break };
         for item in page.items.iter().filter(|item| item.entry.create_rev < entry.create_rev) {
             delete_unserved_object_and_audit(
@@ -72,7 +81,7 @@ pub(super) async fn delete_objects_of_earlier_crds(
 /// be removed when the definition serves a version again.
 pub(super) async fn delete_or_mark_unserved_object(
     server: &ServerState,
-    definition: &Definition,
+    definition: &CustomResourceDefinition,
     item: &Item,
 ) -> Result<(), Status> {
     let tree: Option<Tree> = codec::decode_stored_object(&item.entry.value).ok();
@@ -92,26 +101,36 @@ pub(super) async fn delete_or_mark_unserved_object(
     let put = Put {
         key: item.key.clone(),
         value: codec::encode_stored_object(&tree).into(),
-        expect: Expect::At(item.entry.mod_rev),
+        expected_state: ExpectedKeyState::At(item.entry.mod_rev),
         ttl: None,
-        key_group_revision: None,
+        key_group_revision_action: None,
     };
-    server.store.put(put).await.map(drop).map_err(|error| write_error_status(&item.key, &error))
+    server
+        .store
+        .put(put)
+        .await
+        .map(drop)
+        .map_err(|error| store_write_error_status(&item.key, &error))
 }
 
 /// Deletes an object from the store and records the reason in the audit log. No hook is called, because the
 /// API has no such object.
 async fn delete_unserved_object_and_audit(
     server: &ServerState,
-    definition: &Definition,
+    definition: &CustomResourceDefinition,
     item: &Item,
     why: &str,
 ) -> Result<(), Status> {
-    let expect = Expect::At(item.entry.mod_rev);
-    let delete = Delete { key: item.key.clone(), expect, key_group_revision: None };
-    server.store.delete(delete).await.map_err(|error| write_error_status(&item.key, &error))?;
-    let prefix =
-        api_resources::definition_key_prefix(&server.prefix, definition).unwrap_or_default();
+    let expect = ExpectedKeyState::At(item.entry.mod_rev);
+    let delete =
+        Delete { key: item.key.clone(), expected_state: expect, key_group_revision_action: None };
+    server
+        .store
+        .delete(delete)
+        .await
+        .map_err(|error| store_write_error_status(&item.key, &error))?;
+    let prefix = api_resources::definition_key_prefix(&server.store_key_prefix, definition)
+        .unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
@@ -122,24 +141,24 @@ async fn delete_unserved_object_and_audit(
 }
 
 /// A conflict becomes 409, after which the definition is reconciled again.
-fn write_error_status(key: &Key, error: &WriteError) -> Status {
+fn store_write_error_status(key: &Key, error: &WriteError) -> Status {
     let (group, _, plural) = DEFINITIONS;
     match error {
         WriteError::Conflict { .. } => {
             let resource = GroupResource::new(group, plural);
             Status::conflict(&resource, key.as_str(), "an object of it has been modified")
         }
-        other => Status::internal(&other.to_string()),
+        other => Status::internal_error(&other.to_string()),
     }
 }
 
-fn read_error_status(error: &store::ReadError) -> Status {
-    Status::internal(&error.to_string())
+fn store_read_error_status(error: &store::ReadError) -> Status {
+    Status::internal_error(&error.to_string())
 }
 
 fn crd_key(server: &ServerState, name: &str) -> Option<Key> {
     let (group, version, plural) = DEFINITIONS;
     let cluster = server.snapshot_cache.snapshot();
     let definitions = cluster.resource_registry.resource(group, version, plural)?;
-    Key::new(&api_resources::object_key(&server.prefix, definitions, None, name)?).ok()
+    Key::new(&api_resources::object_key(&server.store_key_prefix, definitions, None, name)?).ok()
 }

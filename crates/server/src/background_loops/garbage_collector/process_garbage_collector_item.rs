@@ -44,10 +44,10 @@ async fn delete_if_owners_gone(server: &ServerState, mut object: LiveObject) -> 
         return Ok(());
     }
     if remaining.is_empty() {
-        return object.delete(server).await;
+        return object.delete_live_object(server).await;
     }
     object.set_metadata_member("ownerReferences", remaining.into());
-    object.update(server).await
+    object.update_live_object(server).await
 }
 
 /// Removes the finalizer of an owner that is being deleted:
@@ -83,7 +83,7 @@ async fn delete_dependents_and_finalizer(
                 continue;
             }
             if !api_object::is_terminating(&dependent.object_tree) {
-                dependent.delete(server).await?;
+                dependent.delete_live_object(server).await?;
             }
             is_blocked |= is_blocking && read_live_object(server, key).await?.is_some();
         }
@@ -98,14 +98,16 @@ async fn delete_dependents_and_finalizer(
     let remaining: Vec<String> =
         finalizers.filter(|finalizer| *finalizer != done).map(str::to_owned).collect();
     owner.set_metadata_member("finalizers", remaining.into());
-    owner.update(server).await
+    owner.update_live_object(server).await
 }
 
 /// Ignores 404 and 409, which say that another writer changed or deleted the object: its event creates a new work
 /// item.
 fn ignore_concurrent_change<T>(result: Result<T, Status>) -> Result<(), Status> {
     match result {
-        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => Ok(()),
+        Err(status) if status.is_status_from_this_server() && matches!(status.code, 404 | 409) => {
+            Ok(())
+        }
         result => result.map(drop),
     }
 }
@@ -139,10 +141,11 @@ async fn find_owner_state(
         return Ok(OwnerState::Present);
     }
     let namespace = resource.is_namespaced().then_some(namespace);
-    let key = api_resources::object_key(&server.prefix, resource, namespace, text("name"));
+    let key =
+        api_resources::object_key(&server.store_key_prefix, resource, namespace, text("name"));
     let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };
     let got = server.store.get(&key, store::At::Newest).await;
-    let got = got.map_err(|error| Status::internal(&error.to_string()))?;
+    let got = got.map_err(|error| Status::internal_error(&error.to_string()))?;
     let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
     // An owner that cannot be decoded counts as present, so that nothing is deleted because of it.
     let Ok(tree) = codec::decode_stored_object(&entry.value) else {
@@ -173,12 +176,12 @@ impl LiveObject {
         api_object::metadata_mut(&mut self.object_tree).insert(member.to_owned(), value);
     }
 
-    async fn update(&self, server: &ServerState) -> Result<(), Status> {
+    async fn update_live_object(&self, server: &ServerState) -> Result<(), Status> {
         let tree = self.object_tree.clone();
         ignore_concurrent_change(server.loopback_update(self.object_ref(), tree).await)
     }
 
-    async fn delete(&self, server: &ServerState) -> Result<(), Status> {
+    async fn delete_live_object(&self, server: &ServerState) -> Result<(), Status> {
         let options = DeleteOptions {
             propagation_policy: Some(DeletionPropagation::Background),
             uid: Some(api_object::uid(&self.object_tree).to_owned()),
@@ -228,7 +231,7 @@ impl LiveObject {
         let mut remaining = owner_references(&self.object_tree).to_vec();
         remaining.retain(|reference| reference["uid"] != api_object::uid(&owner.object_tree));
         self.set_metadata_member("ownerReferences", remaining.into());
-        self.update(server).await
+        self.update_live_object(server).await
     }
 }
 
@@ -237,7 +240,7 @@ async fn read_live_object(server: &ServerState, key: &Key) -> Result<Option<Live
     let cluster = server.snapshot_cache.snapshot();
     let found = cluster.resource_registry.resources().find_map(|resource| {
         let (namespace, name) =
-            api_resources::namespace_and_name_in_key(&server.prefix, resource, key)?;
+            api_resources::namespace_and_name_in_key(&server.store_key_prefix, resource, key)?;
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };
@@ -246,7 +249,7 @@ async fn read_live_object(server: &ServerState, key: &Key) -> Result<Option<Live
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
-            object_tree: shown.into_tree(),
+            object_tree: shown.into_tree_with_resource_version(),
         })),
         // The owners and dependents of an object that cannot be decoded are unknown.
         Err(status) if status.code == 404 || is_undecodable_status(&status) => Ok(None),

@@ -3,8 +3,8 @@ use store::{Entry, Revision};
 use super::*;
 
 const LIMITS: (WaitingObjectLimits, WaitingObjectLimits) = (
-    WaitingObjectLimits { objects_max: 4, bytes_max: 4_000 },
-    WaitingObjectLimits { objects_max: 2, bytes_max: 1_000 },
+    WaitingObjectLimits { waiting_objects_max: 4, waiting_object_bytes_max: 4_000 },
+    WaitingObjectLimits { waiting_objects_max: 2, waiting_object_bytes_max: 1_000 },
 );
 
 fn options() -> InitializerOptions {
@@ -50,7 +50,10 @@ fn event(key: &Key, value: Option<&Bytes>) -> Event {
 
 fn used(objects: &UninitializedObjectCounts, user: &str) -> (usize, usize) {
     let table = objects.index();
-    (table.usage_by_user.get(user).map_or(0, |usage| usage.n_objects), table.total_usage.n_objects)
+    (
+        table.uninitialized_usage_by_user.get(user).map_or(0, |usage| usage.n_objects),
+        table.total_uninitialized_usage.n_objects,
+    )
 }
 
 fn reserve(
@@ -80,7 +83,7 @@ fn there_is_room_for_so_many_objects() {
     assert_eq!(reserve(&all, "jane", "10", 10).err(), Some(UninitializedLimitExceeded::User));
     kept.clear();
     assert_eq!(used(&all, "jane"), (0, 0));
-    assert!(all.index().usage_by_user.is_empty());
+    assert!(all.index().uninitialized_usage_by_user.is_empty());
 }
 
 #[test]
@@ -110,8 +113,11 @@ fn an_object_counts_until_it_is_initialized_or_gone() {
             all.apply_store_events(&events);
             reservation.iter().for_each(UninitializedObjectSlot::mark_object_stored);
             assert_eq!(used(&all, "jane"), (want, want), "{what}, {is_kept_late}");
-            let due: Vec<UninitializedObjectState> =
-                all.abandoned_object_candidates(false).iter().map(|due| due.object_state).collect();
+            let due: Vec<UninitializedObjectState> = all
+                .abandoned_initialization_candidates(false)
+                .iter()
+                .map(|due| due.uninitialized_object_state)
+                .collect();
             let want = if want == 0 { vec![UninitializedObjectState::NotCounted] } else { vec![] };
             assert_eq!(due, want, "{what}: useless records");
         }
@@ -122,14 +128,14 @@ fn an_object_counts_until_it_is_initialized_or_gone() {
 fn records_of_others_and_of_earlier_processes_count() {
     let first = objects();
     let reservation = reserve(&first, "jane", "1", 10).unwrap();
-    let (record, value) = reservation.stored_record.clone();
+    let (record, value) = reservation.uninitialized_record.clone();
     reservation.mark_object_stored();
 
     let second = objects();
     second.apply_store_events(&[event(&record, Some(&value))]);
     assert_eq!(used(&second, "jane"), (1, 1));
     second.apply_store_events(&[event(&key("1"), Some(&waiting("1")))]);
-    assert!(second.abandoned_object_candidates(true).is_empty());
+    assert!(second.abandoned_initialization_candidates(true).is_empty());
     second.apply_store_events(&[event(&record, None)]);
     assert_eq!(used(&second, "jane"), (0, 0));
 
@@ -137,16 +143,16 @@ fn records_of_others_and_of_earlier_processes_count() {
     let item = Item { key: record.clone(), entry: entry(&value, 1) };
     third.replace_uninitialized_records(std::slice::from_ref(&item));
     assert_eq!(used(&third, "jane"), (1, 1));
-    let due = third.abandoned_object_candidates(true);
+    let due = third.abandoned_initialization_candidates(true);
     assert_eq!(
-        due.iter().map(|due| due.object_state).collect::<Vec<_>>(),
+        due.iter().map(|due| due.uninitialized_object_state).collect::<Vec<_>>(),
         [UninitializedObjectState::Unread]
     );
     third.record_read_object(&key("1"), Some(&waiting("1")));
-    assert!(third.abandoned_object_candidates(true).is_empty());
+    assert!(third.abandoned_initialization_candidates(true).is_empty());
     third.replace_uninitialized_records(&[item]);
     assert_eq!(
-        third.abandoned_object_candidates(true).len(),
+        third.abandoned_initialization_candidates(true).len(),
         1,
         "something may have happened meanwhile"
     );
@@ -162,7 +168,7 @@ fn an_object_that_grows_takes_more() {
     reserve(&all, "jane", "1", 10).unwrap().mark_object_stored();
     let large = stored("1", json!({"pending": [{"name": "x".repeat(900)}]}));
     all.apply_store_events(&[event(&key("1"), Some(&large))]);
-    assert_eq!(all.index().total_usage.object_bytes, large.len());
+    assert_eq!(all.index().total_uninitialized_usage.n_object_bytes, large.len());
     assert_eq!(reserve(&all, "jane", "2", 200).err(), Some(UninitializedLimitExceeded::User));
     all.apply_store_events(&[event(&key("1"), Some(&waiting("1")))]);
     assert!(reserve(&all, "jane", "3", 200).is_ok());
@@ -171,17 +177,17 @@ fn an_object_that_grows_takes_more() {
 #[test]
 fn an_object_without_a_record_counts_for_nobody_in_particular() {
     let all = objects();
-    all.count_unrecorded_object(&key("1"), &waiting("1"));
-    all.count_unrecorded_object(&key("1"), &waiting("1"));
+    all.count_unrecorded_uninitialized_object(&key("1"), &waiting("1"));
+    all.count_unrecorded_uninitialized_object(&key("1"), &waiting("1"));
     assert_eq!(used(&all, ""), (1, 1));
     all.replace_uninitialized_records(&[]);
     assert_eq!(used(&all, ""), (1, 1), "it never had a record");
     all.apply_store_events(&[event(&key("1"), None)]);
     assert_eq!(
-        all.abandoned_object_candidates(false).len(),
+        all.abandoned_initialization_candidates(false).len(),
         0,
         "it has to be read again after the gap"
     );
-    all.stop_counting_object("1");
+    all.stop_counting_uninitialized_object("1");
     assert_eq!(used(&all, ""), (0, 0));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fake_http::Script;
 use serde_json::{Value, json};
 use server::{AdmissionConfigSyncMode, AdmissionConfigSyncOptions};
-use store::{Expect, Key, Put, Store};
+use store::{ExpectedKeyState, Key, Put, Store};
 use store_embedded::EmbeddedStore;
 
 use super::{EXTERNAL, INITIALIZERS, MAPS, NAMESPACES, Scene, map, message};
@@ -39,9 +39,9 @@ async fn a_restart_sees_what_was_written_meanwhile() {
     let put = Put {
         key: Key::new("/registry/validatingwebhookconfigurations/v").unwrap(),
         value: object.to_string().into_bytes().into(),
-        expect: Expect::Absent,
+        expected_state: ExpectedKeyState::Absent,
         ttl: None,
-        key_group_revision: None,
+        key_group_revision_action: None,
     };
     let revision = store.put(put).await.unwrap().as_u64();
     store.close().await;
@@ -183,10 +183,10 @@ async fn a_time_to_wait_that_is_none() {
 async fn a_stale_configuration() {
     let scene = Scene::start_with(|options| {
         // It is read once, and is too old soon after.
-        options.admission.config_sync = AdmissionConfigSyncOptions {
-            config_sync_mode: AdmissionConfigSyncMode::Poll,
-            config_poll_interval: Duration::from_secs(3600),
-            config_staleness_max: Duration::from_millis(300),
+        options.admission_options.admission_config_sync = AdmissionConfigSyncOptions {
+            admission_config_sync_mode: AdmissionConfigSyncMode::Poll,
+            admission_config_poll_interval: Duration::from_secs(3600),
+            admission_config_staleness_max: Duration::from_millis(300),
             ..AdmissionConfigSyncOptions::default()
         };
     })

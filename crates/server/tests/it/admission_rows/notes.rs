@@ -61,7 +61,7 @@ const POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rul
 async fn audited() -> (Scene, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.log");
-    let log = audit::AuditLog::open_file(&file, audit::Rotation::default()).unwrap();
+    let log = audit::AuditLog::open_log_file(&file, audit::LogRotationOptions::default()).unwrap();
     let (policy, _) = audit::Policy::parse(POLICY.as_bytes()).unwrap();
     let auditor = audit::Auditor::with_log_backend(policy, log).expect("a thread");
     let scene = Scene::start_in(folder, |options| options.auditor = Some(auditor)).await;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use ::audit::{
-    AuditLog, Auditor, Backend, BackendMode, BackendOptions, EventSink, LOG_BACKEND, Policy,
-    Rotation, SinkFuture,
+    AuditLog, Auditor, Backend, BackendMode, BackendOptions, EventSink, LOG_BACKEND,
+    LogRotationOptions, Policy, SinkFuture,
 };
 use bytes::Bytes;
 use fake_http::{Answer, Conduct, Peer};
@@ -126,7 +126,8 @@ async fn a24_an_audit_log_that_hangs_changes_no_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
     // The device takes no bytes, like a disk that is full.
-    let log = AuditLog::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
+    let log = AuditLog::open_log_file(Path::new("/dev/full"), LogRotationOptions::default())
+        .expect("a log");
     let backend = Backend::start(
         LOG_BACKEND,
         Arc::new(log),
@@ -146,7 +147,8 @@ async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
 /// A24: a full disk costs events and nothing else in the mode `blocking`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_a_full_disk_costs_events_only() {
-    let log = AuditLog::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
+    let log = AuditLog::open_log_file(Path::new("/dev/full"), LogRotationOptions::default())
+        .expect("a log");
     let backend = Backend::start(LOG_BACKEND, Arc::new(log), BackendOptions::default());
     let cluster = start(backend.expect("a thread")).await;
     cluster.alice().get(MAPS).await.expect(403);

@@ -162,7 +162,7 @@ const BAD_TOKENS: [&str; 9] = [
 async fn an_empty_or_malformed_token_names_nobody() {
     let open = Cluster::start().await;
     let closed = Cluster::start_with(|options, _| {
-        options.authentication.anonymous_access = AnonymousAccess::Off
+        options.authentication_options.anonymous_access = AnonymousAccess::Off
     })
     .await;
     let (in_open, in_closed) = (open.anonymous(), closed.anonymous());

@@ -41,7 +41,8 @@ impl Site {
     /// `is_trusted` gives nodes every permission, so that nothing but NodeRestriction is in the way.
     async fn start(is_trusted: bool) -> Self {
         let cluster = Cluster::start_with(|options, _| {
-            options.authentication.token_file = Some(TokenFile::parse("tokens", TOKENS).unwrap());
+            options.authentication_options.token_file =
+                Some(TokenFile::parse("tokens", TOKENS).unwrap());
         })
         .await;
         let admin = cluster.admin();
@@ -576,7 +577,7 @@ async fn a_plugin_that_is_disabled_refuses_nothing() {
                     false => &["NodeRestriction", "TaintNodesByCondition"],
                 };
                 let disabled: Vec<String> = disabled.iter().map(|&own| own.to_owned()).collect();
-                options.admission.plugins =
+                options.admission_options.admission_plugins =
                     server::AdmissionPlugins::from_plugin_flags(&[], &disabled).unwrap();
             },
         )

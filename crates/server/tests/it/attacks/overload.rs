@@ -27,11 +27,11 @@ const SOON: Duration = Duration::from_secs(15);
 /// Four seats for ordinary users, and bodies that are given up after a second.
 fn few_seats(options: &mut ServerOptions, _: &Path) {
     let tokens = authn::TokenFile::parse("tokens", TOKENS).expect("tokens");
-    options.authentication.token_file = Some(tokens);
+    options.authentication_options.token_file = Some(tokens);
     options.request_limits.seats_max = 58;
     options.request_limits.webhook_waits_max = 32;
     options.request_limits.webhook_waits_per_user_max = 16;
-    options.request_limits.body_pace =
+    options.request_limits.minimum_body_rate =
         MinimumBodyRate { grace_period: Duration::from_secs(1), bytes_per_second_min: 1_000 };
 }
 
@@ -273,7 +273,7 @@ async fn a8_slow_bodies_hold_no_seats_and_end() {
 async fn a8_memory_for_bodies_is_left_to_those_who_repair() {
     let cluster = Cluster::start_with(|options, folder| {
         few_seats(options, folder);
-        options.request_limits.body_pace = MinimumBodyRate::default();
+        options.request_limits.minimum_body_rate = MinimumBodyRate::default();
         options.request_limits.body_bytes_max = 4 << 20;
         options.request_limits.body_bytes_per_user_max = 4 << 20;
     });
@@ -330,8 +330,8 @@ async fn a8_unwanted_bodies_of_one_user_leave_room_for_others() {
 async fn a16_decoded_objects_of_one_user_leave_room_for_others() {
     let cluster = Cluster::start_with(|options, folder| {
         few_seats(options, folder);
-        options.request_limits.decoded_bytes_max = 8 << 20;
-        options.request_limits.decoded_bytes_per_user_max = 1 << 20;
+        options.request_limits.decoded_body_bytes_max = 8 << 20;
+        options.request_limits.decoded_body_bytes_per_user_max = 1 << 20;
     });
     let cluster = grant(cluster.await).await;
     let (alice, bob) = (cluster.alice(), cluster.bob());

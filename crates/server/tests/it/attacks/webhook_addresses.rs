@@ -18,7 +18,7 @@ const CONFIGURATION: &str =
 /// A server as one that listens on more than loopback: addresses that tenants write lead to none.
 async fn public_server() -> Cluster {
     Cluster::start_with(|options, _| {
-        options.admission.hook_addresses = AddressPolicy { allows_loopback: false };
+        options.admission_options.hook_address_policy = AddressPolicy { allows_loopback: false };
     })
     .await
 }

@@ -1,6 +1,6 @@
 //! Answers of webhooks that are no reviews, which may be those of services that users cannot reach.
 
-use ::audit::{AuditLog, Auditor, Policy, Rotation};
+use ::audit::{AuditLog, Auditor, LogRotationOptions, Policy};
 use fake_http::{Answer, Leaf};
 use serde_json::json;
 
@@ -39,7 +39,8 @@ fn answers() -> Vec<Answer> {
 
 fn audit_everything(options: &mut server::ServerOptions, folder: &std::path::Path) {
     let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-    let log = AuditLog::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+    let log = AuditLog::open_log_file(&folder.join("audit.log"), LogRotationOptions::default())
+        .expect("a log");
     options.auditor = Some(Auditor::with_log_backend(policy, log).expect("a thread"));
 }
 

@@ -31,8 +31,8 @@ fn odd(kind: ConfigurationKind) -> (Value, String) {
             (object, "unknown field \"hooks\"".to_owned())
         }
         _ => {
-            object[kind.list_member_name()][0]["timeout"] = json!(1);
-            (object, format!("unknown field \"{}[0].timeout\"", kind.list_member_name()))
+            object[kind.entries_member_name()][0]["timeout"] = json!(1);
+            (object, format!("unknown field \"{}[0].timeout\"", kind.entries_member_name()))
         }
     }
 }
@@ -67,25 +67,26 @@ async fn bodies_that_are_no_objects_of_the_kind() {
                 ),
             ),
             (
-                json!({(kind.list_member_name()): {"name": "a.b.c"}}).to_string(),
+                json!({(kind.entries_member_name()): {"name": "a.b.c"}}).to_string(),
                 format!(
                     "{start}json: cannot unmarshal object into field {} of type array",
-                    kind.list_member_name()
+                    kind.entries_member_name()
                 ),
             ),
             (
-                json!({(kind.list_member_name()): [{"name": 1}]}).to_string(),
+                json!({(kind.entries_member_name()): [{"name": 1}]}).to_string(),
                 format!(
                     "{start}json: cannot unmarshal number 1 into field {}[0].name of type string",
-                    kind.list_member_name()
+                    kind.entries_member_name()
                 ),
             ),
             (
-                json!({(kind.list_member_name()): [{"rules": [{"apiGroups": "a"}]}]}).to_string(),
+                json!({(kind.entries_member_name()): [{"rules": [{"apiGroups": "a"}]}]})
+                    .to_string(),
                 format!(
                     "{start}json: cannot unmarshal string into field {}[0].rules[0].apiGroups of type \
                      array",
-                    kind.list_member_name()
+                    kind.entries_member_name()
                 ),
             ),
         ] {
@@ -97,7 +98,7 @@ async fn bodies_that_are_no_objects_of_the_kind() {
             crate::pattern::check_text(&want, message, "message", &mut differences);
             assert!(differences.is_empty(), "{differences:?}");
         }
-        let yaml = format!("metadata: {{name: in-yaml}}\n{}: []\n", kind.list_member_name());
+        let yaml = format!("metadata: {{name: in-yaml}}\n{}: []\n", kind.entries_member_name());
         let headers = [("content-type", "application/yaml")];
         admin.send(Method::POST, &path_of(kind), &headers, yaml).await.expect(201);
     }

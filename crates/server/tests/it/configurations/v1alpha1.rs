@@ -250,7 +250,7 @@ async fn failures_are_ignored_unless_somebody_says_otherwise() {
         let stored = admin.get(&format!("{}/a", path_of(kind))).await.expect(200);
         assert_eq!(made, stored);
         let want = with(entry, json!({"failurePolicy": "Ignore"}));
-        assert_eq!(stored[kind.list_member_name()], json!([want]));
+        assert_eq!(stored[kind.entries_member_name()], json!([want]));
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn data_directory() -> TempDir {
     let cluster = Cluster::start_in(folder, |options, folder| {
         change(options, folder);
         // Also the record by which several servers know of each other.
-        options.admission.config_sync.is_only_server = false;
+        options.admission_options.admission_config_sync.is_only_server = false;
     })
     .await;
     let admin = cluster.admin();

@@ -40,7 +40,7 @@ impl Scene {
             |_, _| {},
             |options| {
                 let tokens = authn::TokenFile::parse("tokens", TOKENS).unwrap();
-                options.authentication.token_file = Some(tokens);
+                options.authentication_options.token_file = Some(tokens);
                 change(options);
             },
         );
@@ -158,7 +158,7 @@ fn far_causes() -> Vec<(&'static str, Script, &'static str)> {
 async fn the_failure_policy_decides_about_the_far_side() {
     // Hooks of v1alpha1 have no time-out of their own but this.
     let second = Duration::from_secs(1);
-    let scene = Scene::start(|options| options.admission.call_time_max = second).await;
+    let scene = Scene::start(|options| options.admission_options.hook_call_time_max = second).await;
     let stranger = HookAuthority::new().hook(answering(json!({"allowed": true})));
     let mut rows: Vec<_> = far_causes()
         .into_iter()
@@ -213,7 +213,8 @@ fn own_causes() -> Vec<Own> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_failure_policy_decides_about_this_side() {
-    let scene = Scene::start(|options| options.admission.calls_in_flight_max = 4).await;
+    let scene =
+        Scene::start(|options| options.admission_options.hook_calls_in_flight_max = 4).await;
     let victim = scene.user("victim");
     for Own { cause, script, busy, query, n_bytes, code } in own_causes() {
         let peer = scene.hook(script);

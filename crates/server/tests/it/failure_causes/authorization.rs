@@ -146,10 +146,10 @@ impl Transport for Broken {
 async fn with_transport(broken: Broken, policy: &str) -> Answer {
     let settings = WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(5)).unwrap(),
-        authorized_caching: CacheSettings::new(Duration::ZERO, true),
-        unauthorized_caching: CacheSettings::new(Duration::ZERO, true),
+        authorized_cache_settings: CacheSettings::new(Duration::ZERO, true),
+        unauthorized_cache_settings: CacheSettings::new(Duration::ZERO, true),
         subject_access_review_version: ReviewVersion::V1,
-        failure_policy: FailurePolicy::from_name(policy).unwrap(),
+        failure_policy: FailurePolicy::from_policy_name(policy).unwrap(),
         connection_info: ConnectionInfo::InClusterConfig,
         match_conditions: MatchConditions::Unversioned,
     };

@@ -128,8 +128,8 @@ async fn some_objects_wait_for_nobody() {
     assert_eq!(pending(&made), None, "exempt");
 
     let off = |options: &mut server::ServerOptions| {
-        options.admission.initializers =
-            InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
+        options.admission_options.initializer_options =
+            InitializerOptions { are_initializers_enabled: false, ..InitializerOptions::default() };
     };
     let scene = Scene::start_with(off).await;
     scene.register(&[("a.x.y", "Ignore")]).await;

@@ -131,7 +131,7 @@ async fn the_audit_log_tells_who_was_skipped() {
         "rules": [{"level": "Metadata", "resources": [{"resources": ["configmaps"]}]}]}"#;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.log");
-    let log = audit::AuditLog::open_file(&file, audit::Rotation::default()).unwrap();
+    let log = audit::AuditLog::open_log_file(&file, audit::LogRotationOptions::default()).unwrap();
     let (policy, _) = audit::Policy::parse(POLICY.as_bytes()).unwrap();
     let auditor = audit::Auditor::with_log_backend(policy, log).expect("a thread");
     let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {

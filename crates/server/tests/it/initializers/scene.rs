@@ -39,13 +39,13 @@ impl Scene {
         now: jiff::Timestamp,
         change: impl FnOnce(&mut ServerOptions),
     ) -> Self {
-        let clock = Clock::new_manual(now);
+        let clock = Clock::new_manual_clock(now);
         let own = clock.clone();
         let cluster = Cluster::start_by(
             folder,
             |_, _| {},
             |options| {
-                options.admission.clock = own;
+                options.admission_options.clock = own;
                 change(options);
             },
         );

@@ -89,9 +89,10 @@ async fn counts_are_exact_or_absent() {
 /// With `UninitializedGetMode::Accepted`, GET returns 202 and a Status.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_may_only_say_that_there_will_be_an_object() {
-    let scene =
-        Scene::start_with(|options| options.admission.get_mode = UninitializedGetMode::Accepted)
-            .await;
+    let scene = Scene::start_with(|options| {
+        options.admission_options.uninitialized_get_mode = UninitializedGetMode::Accepted
+    })
+    .await;
     scene.register(&[("a.x.y", "Ignore")]).await;
     let made = store(&scene, "m").await;
     let path = format!("{MAPS}/m");

@@ -219,10 +219,10 @@ async fn nothing_is_taken_out_by_stale_configuration() {
     let folder = scene.cluster.stop(Duration::ZERO).await;
     let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {
         // The poll interval is so long that the server reads the configuration only once.
-        options.admission.config_sync = AdmissionConfigSyncOptions {
-            config_sync_mode: AdmissionConfigSyncMode::Poll,
-            config_poll_interval: Duration::from_secs(3600),
-            config_staleness_max: Duration::from_secs(2),
+        options.admission_options.admission_config_sync = AdmissionConfigSyncOptions {
+            admission_config_sync_mode: AdmissionConfigSyncMode::Poll,
+            admission_config_poll_interval: Duration::from_secs(3600),
+            admission_config_staleness_max: Duration::from_secs(2),
             ..AdmissionConfigSyncOptions::default()
         };
     })

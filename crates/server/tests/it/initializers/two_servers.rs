@@ -19,12 +19,12 @@ fn member() -> Member {
 
 /// A server whose clock began so much later than time did.
 async fn station(members: &[Member], later: Duration) -> (Station, Clock) {
-    let clock = Clock::new_manual(jiff::Timestamp::now() + later);
+    let clock = Clock::new_manual_clock(jiff::Timestamp::now() + later);
     let own = clock.clone();
     let station = Station::start(members, |options| {
-        options.admission.clock = own;
-        options.admission.config_sync = AdmissionConfigSyncOptions {
-            config_staleness_max: Duration::from_secs(2),
+        options.admission_options.clock = own;
+        options.admission_options.admission_config_sync = AdmissionConfigSyncOptions {
+            admission_config_staleness_max: Duration::from_secs(2),
             ..AdmissionConfigSyncOptions::default()
         };
     });

@@ -9,7 +9,7 @@ use etcd_testing::Member;
 use http::Method;
 use serde_json::{Value, json};
 use server::ServerOptions;
-use store::{At, Delete, Expect, Key, ListRequest, Prefix, Put, Store};
+use store::{At, Delete, ExpectedKeyState, Key, ListRequest, Prefix, Put, Store};
 
 use super::scene::{INITIALIZERS, MAPS, Scene, configuration, entry, map};
 use crate::client::Client;
@@ -21,11 +21,13 @@ const BYTES_PER_USER_MAX: usize = 10_000;
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 
 fn small(options: &mut ServerOptions) {
-    let initializers = &mut options.admission.initializers;
+    let initializers = &mut options.admission_options.initializer_options;
     initializers.waiting_object_limits =
-        WaitingObjectLimits { objects_max: OBJECTS_MAX, bytes_max: 50_000 };
-    initializers.waiting_object_limits_per_user =
-        WaitingObjectLimits { objects_max: OBJECTS_PER_USER_MAX, bytes_max: BYTES_PER_USER_MAX };
+        WaitingObjectLimits { waiting_objects_max: OBJECTS_MAX, waiting_object_bytes_max: 50_000 };
+    initializers.waiting_object_limits_per_user = WaitingObjectLimits {
+        waiting_objects_max: OBJECTS_PER_USER_MAX,
+        waiting_object_bytes_max: BYTES_PER_USER_MAX,
+    };
 }
 
 /// A server with an initializer that never acts, and two users who create what waits for it.
@@ -164,8 +166,11 @@ async fn give_up(scene: &Scene, name: &str) {
     let mut stored: Value = serde_json::from_slice(&entry.value).unwrap();
     stored["metadata"]["initializers"]["result"] = json!({"status": "Failure"});
     let value = Bytes::from(stored.to_string());
-    let expect = Expect::At(entry.mod_rev);
-    store.put(Put { key, value, expect, ttl: None, key_group_revision: None }).await.unwrap();
+    let expected_state = ExpectedKeyState::At(entry.mod_rev);
+    store
+        .put(Put { key, value, expected_state, ttl: None, key_group_revision_action: None })
+        .await
+        .unwrap();
 }
 
 /// A21: an object that failed before a crash goes when the next server starts, also if an earlier
@@ -183,8 +188,11 @@ async fn a21_an_object_that_failed_before_a_crash_does_not_stay() {
         let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
         let record: Value = serde_json::from_slice(&entry.value).unwrap();
         if record["key"] == "/registry/configmaps/default/failed-long-ago" {
-            let expect = Expect::At(entry.mod_rev);
-            store.delete(Delete { key, expect, key_group_revision: None }).await.unwrap();
+            let expected_state = ExpectedKeyState::At(entry.mod_rev);
+            store
+                .delete(Delete { key, expected_state, key_group_revision_action: None })
+                .await
+                .unwrap();
         }
     }
     let (scene, ..) = restart(scene).await;

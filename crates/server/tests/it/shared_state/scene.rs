@@ -115,7 +115,7 @@ impl Scene {
 /// Tokens for the users of a scene.
 pub(super) fn usual(options: &mut ServerOptions, _: &Path) {
     let tokens = authn::TokenFile::parse("tokens", TOKENS).expect("tokens");
-    options.authentication.token_file = Some(tokens);
+    options.authentication_options.token_file = Some(tokens);
 }
 
 /// The authorization webhook: it denies what is called `denied`.

@@ -67,7 +67,7 @@ impl Counts {
         match random.below(10) {
             0..5 => Subject::group(&vocabulary::group(random.below(self.n_users))),
             5..9 => Subject::user(&vocabulary::user(random.below(self.n_users))),
-            _ => Subject::service_account(&self.namespace(random), &account(random)),
+            _ => Subject::service_account_subject(&self.namespace(random), &account(random)),
         }
     }
 

@@ -57,7 +57,7 @@ impl ChainFiles {
         builder.service_resolver = Some(Arc::clone(&self.hosts) as _);
         let plan = AuthorizationPlan::File(ConfigFilePlan {
             path: self.folder.path().join("config.json"),
-            policy_file: self.policy_file.clone(),
+            abac_policy_file: self.policy_file.clone(),
         });
         let generation = builder.build_first_generation(&plan).map_err(UnusableVector::new)?;
         let member = |slot: &AuthorizerSlot| {
