@@ -12,7 +12,7 @@ const EXECUTING_PATHS: [&str; 8] = [
     "crates/server/src/request/",
     "crates/server/src/admission.rs",
     "crates/server/src/loopback.rs",
-    "crates/server/src/review.rs",
+    "crates/server/src/access_and_token_reviews.rs",
 ];
 
 /// Words that read an HTTP method.
