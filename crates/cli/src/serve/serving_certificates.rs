@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use component_base::Log;
 use https_server::{
     CertificateFiles, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
 };
-use server::Log;
 
 use super::serve_flags::{Args, ListenFlags};
 

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use authn::{AnonymousAccess, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
 use authz_chain::{AuthorizerSlot, SlotAuthorizer};
+use component_base::{CaFiles, Log, LogFormat, LogLevel};
 use https_server::{
     DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
@@ -14,8 +15,8 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionConfigSyncOptions, AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel,
-    RequestLimits, Server, ServerOptions, ServiceDirectory, ServiceRouting,
+    AdmissionConfigSyncOptions, AdmissionOptions, ApiSettings, RequestLimits, Server,
+    ServerOptions, ServiceDirectory, ServiceRouting,
 };
 use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
