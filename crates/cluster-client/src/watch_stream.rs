@@ -133,7 +133,7 @@ pub(crate) fn revision_of(object: &Value, path: &str) -> Result<u64, ClusterErro
     parse_revision(text.unwrap_or_default(), path)
 }
 
-/// Reads a revision.
+/// Reads a revision that is a text.
 pub(crate) fn parse_revision(text: &str, path: &str) -> Result<u64, ClusterError> {
     text.parse().map_err(|_| ClusterError::NotKubernetes {
         path: path.to_owned(),
