@@ -24,6 +24,16 @@ pub struct CertificateIdentity {
     pub(crate) last_token_cache: LastTokenCache,
 }
 
+impl CertificateIdentity {
+    /// The user that the client certificate names; `None` if there is no certificate or it names no user.
+    ///
+    /// # Errors
+    /// The certificate is not valid, or is not valid any more.
+    pub fn client_user(&self, now: Timestamp) -> Result<Option<&Arc<User>>, CertificateError> {
+        self.client_check.value_if_valid_at(now)
+    }
+}
+
 /// The result of checking the certificate of a connection for one purpose.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum CertificateCheck<T> {

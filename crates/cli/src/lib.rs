@@ -29,6 +29,7 @@ mod program;
 mod rules;
 mod schema;
 mod serve;
+mod server_setup;
 mod who_can;
 
 pub use program::Program;

@@ -6,32 +6,25 @@
 
 mod admission_flags;
 mod admission_plugin_flags;
-mod audit_flags;
-mod audit_setup;
 mod authentication_setup;
-mod authorization_log_observer;
-mod authorizer_setup;
+mod authorizer_options;
 mod data_directory;
 mod open_store;
-mod parse_flag_values;
-mod return_freed_memory;
 mod serve_flags;
 mod serving_certificates;
 mod start_message;
-mod stop_signals;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission_hooks::ServiceCredentialsTable;
-use anyhow::Context;
-use https_server::{DrainPlan, Limits, PkiFiles};
+use component_base::{CaFiles, Log};
+use https_server::{DrainPlan, PkiFiles};
 use server::{
-    AdmissionOptions, AdmissionPlugins, ApiSettings, CaFiles, Log, LogField, LogFormat, LogLevel,
-    RequestLimits, Server, ServerOptions,
+    AdmissionOptions, AdmissionPlugins, ApiSettings, RequestLimits, Server, ServerOptions,
+    ServiceDirectory,
 };
 use store::Store;
 
@@ -40,22 +33,17 @@ pub(crate) use serve_flags::Args;
 use crate::authorization_settings::node_rules;
 use crate::exit::Exit;
 use crate::offline::LoadFailure;
+use crate::server_setup::{
+    AuthorizerSetup, ServerProgram, StopSignals, build_auditor, raise_open_file_limit,
+    run_server_program,
+};
 use admission_flags::StoreSharing;
-use authorizer_setup::AuthorizerSetup;
 use data_directory::DataDirectory;
-use serve_flags::{LoggingFormat, StoreKind};
+use serve_flags::StoreKind;
 use start_message::StartMessage;
-use stop_signals::StopSignals;
 
 /// Interval of bookmarks on an idle watch. Clients expect one per minute.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(50);
-
-/// How long the end of the process waits for standard error to take the lines of the log.
-const LOG_FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
-
-/// Stack size of each thread. Functions recurse as deep as objects are nested, and debug builds need
-/// more. It reserves address space, not memory.
-const STACK_BYTES: usize = 8 << 20;
 
 /// Serves until SIGINT or SIGTERM.
 ///
@@ -67,70 +55,23 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
-    let log = Log {
-        line_format: log_format(args),
-        least_severe_level: log_level(args.request_flags.verbosity),
-    };
-    log_panics(log);
-    if let Err(error) = return_freed_memory::start() {
-        log.warn("memory is returned to the system late", &[("why", &error)]);
-    }
-    let exit = load_and_serve(args, log, out, err, colour);
-    log.flush(LOG_FLUSH_TIME_MAX);
-    exit
-}
-
-/// Loads the configuration, and serves until a signal.
-fn load_and_serve(
-    args: &Args,
-    log: Log,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-    colour: bool,
-) -> io::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .thread_stack_size(STACK_BYTES)
-        .enable_all()
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            writeln!(err, "error: cannot start the async runtime: {error}")?;
-            return Ok(Exit::Unreadable);
-        }
-    };
-    let loaded = {
-        let _guard = runtime.enter();
-        load_configuration(args, log)
-    };
-    let loaded = match loaded {
-        Ok(loaded) => loaded,
-        Err(failure) => {
-            log.flush(LOG_FLUSH_TIME_MAX);
-            return failure.print_errors(err, colour);
-        }
-    };
-    match runtime.block_on(start_and_serve(args, loaded, log, out)) {
-        Ok(()) => Ok(Exit::Clean),
-        Err(error) => {
-            log.flush(LOG_FLUSH_TIME_MAX);
-            writeln!(err, "error: {error:#}")?;
-            Ok(Exit::Unreadable)
-        }
-    }
-}
-
-/// Sends the messages of panics to the log. Otherwise a thread that panics would write to standard error
-/// itself, and wait for ever if nobody reads it.
-fn log_panics(log: Log) {
-    std::panic::set_hook(Box::new(move |panic| {
-        log.error("a thread panicked", &[("why", &panic)]);
-    }));
+    let log = args.request_flags.log_flags.to_log();
+    run_server_program(
+        &ServerProgram {
+            load: &|| load_configuration(args, log),
+            serve: &|loaded, out| Box::pin(start_and_serve(args, loaded, log, out)),
+        },
+        log,
+        out,
+        err,
+        colour,
+    )
 }
 
 /// The configuration that the flags and their files choose, apart from the parts that are opened later.
 struct LoadedConfiguration {
     authorizer_setup: AuthorizerSetup,
+    service_directory: Arc<ServiceDirectory>,
     admission_plugins: AdmissionPlugins,
     hook_credentials: ServiceCredentialsTable,
 }
@@ -138,9 +79,13 @@ struct LoadedConfiguration {
 /// Checks the flags and reads the files whose errors are printed with their source lines.
 fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, LoadFailure> {
     args.admission_flags.check_flag_conflicts()?;
+    let admission_plugins = args.admission_plugin_flags.to_admission_plugins()?;
+    let service_directory = authorizer_options::new_service_directory(args);
+    let options = authorizer_options::build_authorizer_options(args, &service_directory)?;
     Ok(LoadedConfiguration {
-        admission_plugins: args.admission_plugin_flags.to_admission_plugins()?,
-        authorizer_setup: AuthorizerSetup::load_from_flags(args, log)?,
+        admission_plugins,
+        authorizer_setup: AuthorizerSetup::load(options, log)?,
+        service_directory,
         hook_credentials: args.admission_flags.load_hook_credentials(log)?,
     })
 }
@@ -160,8 +105,12 @@ async fn start_and_serve(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let started_at = Instant::now();
-    let LoadedConfiguration { authorizer_setup: authorizers, admission_plugins, hook_credentials } =
-        loaded;
+    let LoadedConfiguration {
+        authorizer_setup: authorizers,
+        service_directory,
+        admission_plugins,
+        hook_credentials,
+    } = loaded;
     authorizers.log_load_warnings(log);
     args.admission_flags.log_flag_warnings(log);
 
@@ -197,8 +146,15 @@ async fn start_and_serve(
             .webhook_address_policy(args.listen_flags.bind_address),
         ..args.admission_flags.to_admission_options(sharing, hook_credentials)
     };
-    let options =
-        build_server_options(args, &authorizers, admission, &pki, advertised_address, log)?;
+    let options = build_server_options(
+        args,
+        &authorizers,
+        service_directory,
+        admission,
+        &pki,
+        advertised_address,
+        log,
+    )?;
 
     let (store, store_name): (Arc<dyn Store>, String) = match store_kind {
         StoreKind::Etcd => {
@@ -216,8 +172,9 @@ async fn start_and_serve(
     let mut signals = StopSignals::register_signal_handlers()?;
     let server = Server::start(store, listener, options).await?;
     let authorizer_names = authorizers.describe_authorizers();
-    authorizers.start_reloading(server.authorizer_replacer(), log);
-    let kubeconfig = https_server::write_admin_kubeconfig(&pki, advertised_address)?;
+    let replace = server.authorizer_replacer();
+    authorizers.start_reloading(Arc::new(move |slots| Ok(replace(slots)?)), log);
+    let kubeconfig = https_server::write_kubeconfig(&pki, advertised_address)?;
     data_directory.keep_created_files();
     tokio::spawn(serving_certificates::renew_certificates_forever(
         pki_options,
@@ -253,6 +210,7 @@ async fn start_and_serve(
 fn build_server_options(
     args: &Args,
     authorizers: &AuthorizerSetup,
+    service_directory: Arc<ServiceDirectory>,
     admission: AdmissionOptions,
     pki: &PkiFiles,
     advertised_address: SocketAddr,
@@ -275,8 +233,8 @@ fn build_server_options(
         },
         store_key_prefix: args.store_flags.etcd_prefix.clone(),
         authorizer_slots: Arc::clone(&authorizers.generation.authorizer_slots),
-        authorization_status_json: authorizers.reload_status_reader(),
-        service_directory: Arc::clone(&authorizers.service_endpoint_directory),
+        authorization_status: authorizers.reload_status_reader(),
+        service_directory,
         metrics_registry: authorizers.metrics_registry.clone(),
         authorization_metrics: Arc::clone(&authorizers.authorization_metrics),
         admission_options: admission,
@@ -296,7 +254,7 @@ fn build_server_options(
                 .clone(),
             ca_reload_interval: serving_certificates::RELOAD_INTERVAL,
         },
-        auditor: audit_setup::build_auditor(
+        auditor: build_auditor(
             &args.audit_flags,
             args.webhook_connection_flags.webhook_connect_timeout,
             &log,
@@ -313,51 +271,10 @@ fn build_server_options(
     })
 }
 
-/// Raises the limit of open files, and returns the limits of connections that it allows.
-fn raise_open_file_limit(connections_max: usize, log: Log) -> Limits {
-    let descriptors = https_server::raise_descriptor_limit();
-    let limits = Limits::for_connection_count(connections_max, descriptors);
-    let number = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |n| n.to_string());
-    let (found, current) =
-        (number(descriptors.initial_open_files_max), number(descriptors.current_open_files_max));
-    let allowed = limits.connections_max;
-    let fields: [LogField<'_>; 3] =
-        [("found", &found), ("current", &current), ("connections", &allowed)];
-    match allowed < connections_max {
-        true => log.warn(
-            "the limit of open files allows fewer connections than --max-connections",
-            &fields,
-        ),
-        false => log.notice("the limit of open files", &fields),
-    }
-    limits
-}
-
 /// Returns the policy of the node authorizer before it knows any object: the rules of all nodes, and an
 /// empty graph.
 fn initial_node_authorizer_snapshot() -> anyhow::Result<authz_node::Snapshot> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
     Ok(authz_node::Snapshot { node_rules: rules, ..authz_node::Snapshot::default() })
-}
-
-fn log_format(args: &Args) -> LogFormat {
-    match args.request_flags.logging_format {
-        LoggingFormat::Text => LogFormat::Text,
-        LoggingFormat::Json => LogFormat::Json,
-    }
-}
-
-fn log_level(verbosity: u8) -> LogLevel {
-    match verbosity {
-        0 => LogLevel::Warn,
-        1 => LogLevel::Notice,
-        2 | 3 => LogLevel::Info,
-        _ => LogLevel::Debug,
-    }
-}
-
-/// Reads a text file that a flag names.
-fn read_text_file(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
 }

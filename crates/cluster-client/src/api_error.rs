@@ -54,6 +54,14 @@ pub enum ClusterError {
         /// The message of the server.
         message: String,
     },
+    /// A list has too many objects.
+    #[error("{path} has more than {objects_max} objects")]
+    TooManyObjects {
+        /// The path of the list.
+        path: String,
+        /// The most objects of a list.
+        objects_max: usize,
+    },
     /// The response is no JSON of the expected form, so the server is probably no Kubernetes API.
     #[error(
         "the response to {path} is not {expected}: does the kubeconfig name the API server of a cluster?"

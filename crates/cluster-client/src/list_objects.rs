@@ -8,6 +8,9 @@ use crate::client::ClusterClient;
 /// The number of objects of a page, as kubectl has it.
 const PAGE_OBJECTS: usize = 500;
 
+/// The most objects of a list. The largest clusters have a tenth of it.
+const OBJECTS_MAX: usize = 1_000_000;
+
 /// The number of times that a list begins again after the server dropped its revision.
 const RESTARTS_MAX: usize = 3;
 
@@ -109,6 +112,12 @@ async fn list_all_pages<T: Send>(
             }
             Some(Value::Null) | None => {}
             Some(_) => return Err(not_a_list()),
+        }
+        if items.len() > OBJECTS_MAX {
+            return Err(ClusterError::TooManyObjects {
+                path: path.to_owned(),
+                objects_max: OBJECTS_MAX,
+            });
         }
         progress(items.len());
         match text(metadata.get("continue")) {

@@ -45,5 +45,5 @@ pub use response_body::{
 };
 pub use serve::{BoxedFuture, ResponseSender, Service, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};
-pub use tls::{ReloadingCertificate, TlsError, tls_server_config};
+pub use tls::{ClientCertificates, ReloadingCertificate, TlsError, tls_server_config};
 pub use watched_files::{FileReadError, WatchedFiles};

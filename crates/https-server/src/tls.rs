@@ -50,13 +50,28 @@ pub enum TlsError {
     Setup(#[source] rustls::Error),
 }
 
-/// TLS 1.2 and later, HTTP/2 before HTTP/1.1, and an optional client certificate.
+/// Whether a client must present a certificate. In both cases the handshake only proves that the client has its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// A client without a certificate can connect.
+    Optional,
+    /// The handshake fails without a certificate.
+    Required,
+}
+
+/// TLS 1.2 and later, HTTP/2 before HTTP/1.1, and client certificates.
 ///
 /// # Errors
 /// [`TlsError::Setup`] if the library refuses these settings.
-pub fn tls_server_config(certificate: Arc<ReloadingCertificate>) -> Result<ServerConfig, TlsError> {
+pub fn tls_server_config(
+    certificate: Arc<ReloadingCertificate>,
+    client_certificates: ClientCertificates,
+) -> Result<ServerConfig, TlsError> {
     let provider = crypto_provider();
-    let clients = AcceptAnyClientCertificate::new(provider.signature_verification_algorithms);
+    let clients = AcceptAnyClientCertificate::new(
+        provider.signature_verification_algorithms,
+        client_certificates,
+    );
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .map_err(TlsError::Setup)?

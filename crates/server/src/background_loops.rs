@@ -1,7 +1,6 @@
 //! The background loops of the server: controllers that act on stored objects without a client's request.
 
 mod aggregated_roles;
-mod audit_losses;
 mod cluster_ip_repair;
 mod crd_controller;
 mod deletion_tasks;
@@ -12,7 +11,6 @@ mod store_alarms;
 mod terminating_namespaces;
 
 pub(crate) use aggregated_roles::store_aggregated_roles;
-pub(crate) use audit_losses::log_audit_losses;
 pub(crate) use cluster_ip_repair::{repair_cluster_ips_and_log, repair_cluster_ips_periodically};
 pub(crate) use crd_controller::reconcile_crds;
 pub(crate) use flow_control_loop::{maintain_flow_control, write_dangling_conditions};

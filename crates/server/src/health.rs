@@ -1,8 +1,11 @@
 //! `/healthz`, `/livez`, `/readyz`, and the checks behind them.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use component_base::{
+    HealthCheckResult, HealthEndpoint, HealthQuery, TextResponse, render_health_response,
+};
 
 use crate::rest::Query;
 use crate::server_state::ServerState;
@@ -21,64 +24,7 @@ pub(crate) struct ReadinessState {
     store_health_check: CoalescedStoreCheck,
 }
 
-/// The endpoints for health checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HealthEndpoint {
-    Healthz,
-    Livez,
-    Readyz,
-}
-
-/// The result of one check.
-struct HealthCheckResult {
-    name: &'static str,
-    check_state: HealthCheckState,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HealthCheckState {
-    Ok,
-    /// The check fails, but its endpoint passes: a server that still serves reads, and the deletes that
-    /// free space, must not be taken out of service.
-    Degraded,
-    Failed,
-}
-
-impl HealthCheckResult {
-    fn new(name: &'static str, is_ok: bool) -> Self {
-        Self {
-            name,
-            check_state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Failed },
-        }
-    }
-
-    fn new_degradable_check(name: &'static str, is_ok: bool) -> Self {
-        Self {
-            name,
-            check_state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Degraded },
-        }
-    }
-}
-
-/// A response in plain text.
-pub(crate) struct TextResponse {
-    pub(crate) code: u16,
-    pub(crate) body_text: String,
-}
-
 const BOOTSTRAP_CHECK: &str = "poststarthook/rbac/bootstrap-roles";
-
-impl HealthEndpoint {
-    const ALL: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Healthz => "healthz",
-            Self::Livez => "livez",
-            Self::Readyz => "readyz",
-        }
-    }
-}
 
 /// The response to a path of a health endpoint; `None` for other paths.
 pub(crate) async fn health_response(
@@ -86,26 +32,12 @@ pub(crate) async fn health_response(
     path: &str,
     query: &Query,
 ) -> Option<TextResponse> {
-    let path = path.trim_matches('/');
-    let (first, check) = path.split_once('/').map_or((path, None), |(a, b)| (a, Some(b)));
-    let endpoint = HealthEndpoint::ALL.into_iter().find(|endpoint| endpoint.name() == first)?;
+    let (endpoint, single_check) = HealthEndpoint::from_path(path)?;
     let checks = run_health_checks(server, endpoint).await;
-    match check {
-        None => Some(render_check_results(endpoint, &checks, query)),
-        Some(name) => {
-            let name = if name == "etcd" { "storage" } else { name };
-            let check = checks.iter().find(|check| check.name == name)?;
-            let failed = |how: &str| TextResponse {
-                code: 500,
-                body_text: format!("internal server error: {name} {how}: reason withheld\n"),
-            };
-            Some(match check.check_state {
-                HealthCheckState::Ok => TextResponse { code: 200, body_text: "ok".to_owned() },
-                HealthCheckState::Degraded => failed("degraded"),
-                HealthCheckState::Failed => failed("failed"),
-            })
-        }
-    }
+    let excluded_checks =
+        query.all_parameter_values("exclude").filter(|name| !name.is_empty()).collect();
+    let query = HealthQuery { excluded_checks, is_verbose: query.is_parameter_true("verbose") };
+    render_health_response(endpoint, single_check, &checks, query)
 }
 
 async fn run_health_checks(
@@ -176,92 +108,5 @@ fn check_trust_matches_peers(server: &ServerState) -> HealthCheckResult {
             "peer-trust",
             comparison.has_no_trust_differences(),
         ),
-    }
-}
-
-fn render_check_results(
-    endpoint: HealthEndpoint,
-    checks: &[HealthCheckResult],
-    query: &Query,
-) -> TextResponse {
-    let mut excluded: Vec<&str> =
-        query.all_parameter_values("exclude").filter(|name| !name.is_empty()).collect();
-    let mut lines = String::new();
-    let mut is_passing = true;
-    for check in checks {
-        let name = check.name;
-        let is_named = |other: &&str| *other == name || (*other == "etcd" && name == "storage");
-        // Writing to a String does not fail.
-        let _ = if excluded.iter().any(is_named) {
-            excluded.retain(|other| !is_named(other));
-            writeln!(lines, "[+]{name} excluded: ok")
-        } else {
-            match check.check_state {
-                HealthCheckState::Ok => writeln!(lines, "[+]{name} ok"),
-                HealthCheckState::Degraded => {
-                    writeln!(lines, "[-]{name} degraded: reason withheld")
-                }
-                HealthCheckState::Failed => {
-                    is_passing = false;
-                    writeln!(lines, "[-]{name} failed: reason withheld")
-                }
-            }
-        };
-    }
-    if !excluded.is_empty() {
-        let names: Vec<String> = excluded.iter().map(|name| go_compat::quote(name)).collect();
-        let names = names.join(",");
-        let _ =
-            writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");
-    }
-    let name = endpoint.name();
-    match (is_passing, query.is_parameter_true("verbose")) {
-        (true, false) => TextResponse { code: 200, body_text: "ok".to_owned() },
-        (true, true) => {
-            TextResponse { code: 200, body_text: format!("{lines}{name} check passed\n") }
-        }
-        (false, _) => {
-            TextResponse { code: 500, body_text: format!("{lines}{name} check failed\n") }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(query: &str, is_stored: bool) -> (u16, String) {
-        answer_with(query, is_stored, true)
-    }
-
-    fn answer_with(query: &str, is_stored: bool, is_roomy: bool) -> (u16, String) {
-        let checks = [
-            HealthCheckResult::new("ping", true),
-            HealthCheckResult::new("storage", is_stored),
-            HealthCheckResult::new_degradable_check("storage-space", is_roomy),
-        ];
-        let text = render_check_results(
-            HealthEndpoint::Readyz,
-            &checks,
-            &Query::parse(&format!("/readyz?{query}")),
-        );
-        (text.code, text.body_text)
-    }
-
-    #[test]
-    fn responses_list_failed_degraded_and_excluded_checks() {
-        assert_eq!(answer("", true), (200, "ok".to_owned()));
-        let want = "[+]ping ok\n[+]storage ok\n[+]storage-space ok\nreadyz check passed\n";
-        assert_eq!(answer("verbose", true), (200, want.to_owned()));
-        let want = "[+]ping ok\n[-]storage failed: reason withheld\n[+]storage-space ok\n\
-                    readyz check failed\n";
-        assert_eq!(answer("", false), (500, want.to_owned()));
-        assert_eq!(answer("exclude=etcd", false), (200, "ok".to_owned()));
-        assert_eq!(answer_with("", true, false), (200, "ok".to_owned()), "still ready");
-        let (code, text) = answer_with("verbose", true, false);
-        assert!(code == 200 && text.contains("[-]storage-space degraded: reason withheld\n"));
-        let (code, text) = answer("exclude=x&verbose=1", true);
-        assert_eq!(code, 200);
-        assert!(text.contains("warn: some health checks cannot be excluded: no matches for \"x\""));
     }
 }

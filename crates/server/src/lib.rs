@@ -11,18 +11,14 @@
 
 mod access_and_token_reviews;
 mod admission;
-mod audit_id;
 mod audit_record_guard;
-mod audit_webhook;
 mod authorize;
 mod background_loops;
 mod bootstrap;
-mod ca_files;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
-mod connection_faults;
-mod decodable_object_cache;
+mod decodable_versions;
 mod discovery;
 mod encoded_event_cache;
 mod error_status;
@@ -30,7 +26,6 @@ mod health;
 mod hook_trace;
 mod initializers;
 mod list_body;
-mod log;
 mod loopback;
 mod memory_budget;
 mod metrics;
@@ -64,16 +59,13 @@ pub use admission::{
     AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionPlugin, AdmissionPlugins,
     AdmissionPluginsError, AdmittedObject, ConfiguredHooks,
 };
-pub use audit_webhook::{AUDIT_WEBHOOK_BACKEND, AuditWebhook};
 pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
-pub use ca_files::CaFiles;
 pub use clock::Clock;
 pub use cluster_ips::{ServiceIpRange, ServiceIpRangeError};
 pub use cluster_snapshot::{ClusterSnapshot, Namespace, NamespacePhase};
 pub use error_status::IntoStatus;
 pub use initializers::UninitializedGetMode;
-pub use log::{Log, LogField, LogFormat, LogLevel};
 pub use loopback::SERVER_USER;
 pub use request_limits::RequestLimits;
 pub use serve::{

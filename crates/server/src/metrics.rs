@@ -1,7 +1,5 @@
 //! Metrics for operators, under the names that Kubernetes uses.
 
-mod audit_metrics;
-mod connection_metrics;
 mod flow_control_metrics;
 mod store_metrics;
 mod unserved_metric_series;
@@ -11,23 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::store::{ListRequest, Prefix};
+use component_base::{AuditMetrics, ConnectionMetrics};
 use flow_control::FlowController;
 use http::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use https_server::Body;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry, TextEncoder,
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
-use self::audit_metrics::AuditMetrics;
-use self::connection_metrics::ConnectionMetrics;
 use self::flow_control_metrics::FlowControlMetricsCollector;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
-
-/// The content type of `/metrics`.
-const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The histogram buckets of request durations in seconds, as in Kubernetes.
 const REQUEST_SECONDS_BUCKETS: &[f64] = &[
@@ -241,14 +233,6 @@ impl ServerMetrics {
         let values = [verb, dry_run, group, version, resource, subresource, scope, component];
         self.request_durations.with_label_values(&values).observe(took.as_secs_f64());
     }
-
-    /// The text of `/metrics`.
-    pub(crate) fn encode_metrics_text(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        // Writing to memory does not fail, and all families come from one registry.
-        let _ = TextEncoder::new().encode(&self.metrics_registry.gather(), &mut text);
-        text
-    }
 }
 
 /// The response to `/metrics`.
@@ -284,11 +268,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     metrics.decoded_body_bytes_in_use.set(i64::try_from(n_decoded_bytes).unwrap_or(i64::MAX));
     let n_waits = server.webhook_waits_limit.n_permits_in_use();
     metrics.requests_waiting_for_webhooks.set(i64::try_from(n_waits).unwrap_or(i64::MAX));
-    let mut response = Response::new(metrics.encode_metrics_text().into());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    response
+    component_base::metrics_response(&metrics.metrics_registry)
 }
 
 /// Counts the objects of every resource. A resource that cannot be counted now keeps its last count.
@@ -356,7 +336,9 @@ mod tests {
             ..RequestMetricLabels::default()
         };
         metrics.count_request(&labels, 200, Duration::from_millis(3));
-        let text = String::from_utf8(metrics.encode_metrics_text()).unwrap();
+        let text = prometheus::TextEncoder::new()
+            .encode_to_string(&metrics.metrics_registry.gather())
+            .unwrap();
         assert!(
             text.contains("apiserver_request_total{code=\"200\",component=\"apiserver\""),
             "{text}"

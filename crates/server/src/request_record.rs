@@ -11,16 +11,15 @@ use api_resources::Resource;
 use audit::{Event, EventWriteReceipt, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, UnavailableCause, User};
+use component_base::{AuditId, LogLevel};
 use http::Method;
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::audit_id::AuditId;
 use crate::authorize::AuthorizationRecord;
 use crate::hook_trace;
-use crate::log::LogLevel;
 use crate::metrics::{RequestMetricLabels, metric_verb};
 use crate::request_error::RequestError;
 use crate::respond::Reply;

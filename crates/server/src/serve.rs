@@ -16,6 +16,10 @@ use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
+use component_base::{
+    AuditIdGenerator, CaFiles, CaReload, Log, connection_fault_reporter,
+    reload_ca_files_periodically,
+};
 use concurrency_limit::ConcurrencyLimit;
 use flow_control::FlowController;
 use https_client::AddressPolicy;
@@ -28,22 +32,18 @@ use crate::admission::ConfiguredHooks;
 use crate::admission::{
     AdmissionConfigSyncOptions, AdmissionPlugins, FreshnessBarrier, PolledAdmissionConfig,
 };
-use crate::audit_id::AuditIdGenerator;
 use crate::background_loops;
 use crate::bootstrap::{BootstrapError, bootstrap, retry_bootstrap};
-use crate::ca_files::{CaFiles, reload_ca_files_periodically};
 use crate::clock::Clock;
 use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::connection_faults::connection_fault_reporter;
-use crate::decodable_object_cache::DecodableObjectCache;
-use crate::encoded_event_cache::EncodedEventCache;
+use crate::decodable_versions::DecodableVersions;
+use crate::event_encodings::EventEncodings;
 use crate::health::ReadinessState;
 use crate::initializers::{
     ObjectInitializationTracker, UninitializedGetMode, run_object_initialization_jobs,
     sweep_abandoned_initializations,
 };
-use crate::log::Log;
 use crate::loopback::loopback_user;
 use crate::memory_budget::MemoryBudget;
 use crate::metrics::ServerMetrics;
@@ -57,9 +57,6 @@ use crate::server_state::{
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 use crate::token_object_cache::TokenObjectCache;
-
-/// The maximum time that a stopping server waits until the audit backends have written their queued events.
-const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
@@ -338,13 +335,18 @@ impl Server {
         background_tasks.spawn(box_task(run_object_initialization_jobs(Arc::clone(&server), jobs)));
         background_tasks.spawn(box_task(sweep_abandoned_initializations(Arc::clone(&server))));
         background_tasks
-            .spawn(box_task(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
+            .spawn(box_task(reload_ca_files_periodically(ca_reload(&server), options.ca_files)));
         background_tasks.spawn(box_task(background_loops::store_aggregated_roles(
             Arc::clone(&server),
             stale_aggregated_roles,
         )));
         background_tasks.spawn(box_task(background_loops::log_store_alarms(Arc::clone(&server))));
-        background_tasks.spawn(box_task(background_loops::log_audit_losses(Arc::clone(&server))));
+        {
+            let server = Arc::clone(&server);
+            background_tasks.spawn(box_task(async move {
+                component_base::log_audit_losses(server.auditor.as_ref(), server.log).await;
+            }));
+        }
         if !bootstrap(&server).await? {
             background_tasks.spawn(box_task(retry_bootstrap(Arc::clone(&server))));
         }
@@ -370,7 +372,8 @@ impl Server {
                 request::handle_request(Arc::clone(&server), request, connection, response_sender)
             })
         };
-        let report = connection_fault_reporter(Arc::clone(&server));
+        let report =
+            connection_fault_reporter(server.metrics.connection_metrics.clone(), server.log);
         connection_tasks.spawn(https_server::serve_with_response_sender(
             listener,
             options.connection_limits,
@@ -408,24 +411,26 @@ impl Server {
             let drained = self.server_state.shutdown.drain(plan).await;
             while self.connection_tasks.join_next().await.is_some() {}
             self.background_tasks.shutdown().await;
-            self.server_state.remove_heartbeat().await;
-            self.flush_audit_events().await;
-            self.server_state.store.close().await;
+            self.state.remove_heartbeat().await;
+            let (auditor, log) = (self.state.auditor.as_ref(), self.state.log);
+            component_base::flush_audit_events(auditor, log).await;
+            self.state.store.close().await;
             drained
         })
     }
+}
 
-    /// Writes the audit events that wait in queues, within a limit, since a backend may hang.
-    async fn flush_audit_events(&self) {
-        let Some(auditor) = &self.server_state.auditor else { return };
-        if !auditor.flush(AUDIT_FLUSH_TIME_MAX).await {
-            for status in auditor.backend_statuses().filter(|status| status.n_queued_events > 0) {
-                self.server_state.log.error(
-                    "audit events are lost, because the backend did not take them before the server stopped",
-                    &[("backend", &status.name), ("events", &status.n_queued_events)],
-                );
-            }
-        }
+/// The reload of the CA files of a server.
+fn ca_reload(server: &Arc<ServerState>) -> CaReload {
+    let (authenticating, counting) = (Arc::clone(server), Arc::clone(server));
+    CaReload {
+        replace_authorities: Box::new(move |kind, certificates| {
+            authenticating.authenticator.replace_authorities(kind, certificates)
+        }),
+        count_reload: Box::new(move |file, status| {
+            counting.metrics.ca_reload_counts.with_label_values(&[file, status]).inc();
+        }),
+        log: server.log,
     }
 }
 

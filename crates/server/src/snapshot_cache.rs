@@ -13,6 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use authz_chain::{AuthorizerSlot, ConfigurationError};
 use authz_rbac::Role;
+use component_base::Log;
 use flow_control::FlowController;
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, WatchError};
 use tokio::sync::{mpsc, watch};
@@ -22,7 +23,6 @@ use crate::cluster_snapshot::{
     ClusterSnapshot, SnapshotUpdateReport, TRACKED_PATHS, service_directory_path,
 };
 use crate::initializers::{ObjectWatchers, UninitializedObjectCounts, is_stored_initialized};
-use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 
 /// How many objects one read returns at the start.

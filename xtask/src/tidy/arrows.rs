@@ -165,9 +165,14 @@ pub(super) const TABLE: &[Row] = &[
         ],
         dev: &["monitoring-lint"],
     },
+    row(
+        "component-base",
+        &["api-object", "audit", "authn", "go-compat", "https-client", "https-server"],
+    ),
     Row {
         from: "server",
         to: &[
+            "component-base",
             "admission",
             "admission-hooks",
             "manifests",
@@ -215,6 +220,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-webhook",
             "cel",
             "cluster-client",
+            "component-base",
             "field-errors",
             "go-compat",
             "kubeconfig",

@@ -27,6 +27,7 @@ const INDIRECT_USERS: &[&str] = &[
     "authz-reload",
     "cli",
     "cluster-client",
+    "component-base",
     "freeze-authorizer",
     "kubeconfig",
     "metrics",

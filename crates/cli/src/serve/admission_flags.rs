@@ -8,17 +8,17 @@ use admission::{
     WAITING_OBJECTS_PER_USER_MAX, WaitingObjectLimits,
 };
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
-use kubeconfig::{UserCredentials, UsersByServerName};
+use component_base::{Log, LogLevel};
+use kubeconfig::{ServiceUsers, UserCredentials};
 use server::{
-    AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionOptions, Log, LogLevel,
-    UninitializedGetMode,
+    AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionOptions, UninitializedGetMode,
 };
 
-use super::parse_flag_values::{
-    parse_admission_webhook_timeout, parse_duration, parse_positive_byte_size,
-    parse_positive_duration, parse_webhook_response_size_limit,
-};
 use crate::offline::LoadFailure;
+use crate::server_setup::{
+    parse_call_timeout, parse_duration, parse_positive_byte_size, parse_positive_duration,
+    parse_response_size_limit,
+};
 
 /// Maximum of `--admission-initializers-max-pending`. Each write stores the whole list in the object.
 const PENDING_CEILING: u64 = 1000;

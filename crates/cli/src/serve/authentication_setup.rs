@@ -7,13 +7,11 @@ use authn::{
     AnonymousAccess, FrontProxyHeaders, FrontProxyOptions, Options, ServiceAccountOptions,
     SigningKey, TokenFile, TokenIssuer, VerifyingKey,
 };
+use component_base::Log;
 use https_server::PkiFiles;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
-use server::Log;
 
-use super::read_text_file;
 use super::serve_flags::AuthenticationFlags;
+use crate::server_setup::{load_certificates, read_text_file};
 
 /// Builds the options of the authenticator.
 ///
@@ -102,12 +100,4 @@ fn load_verifying_keys(
         keys.extend(VerifyingKey::all_from_pem(&read_text_file(path)?).with_context(failure)?);
     }
     Ok(keys)
-}
-
-fn load_certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
-    let text = read_text_file(path)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
-    let found = found.with_context(|| format!("`{}` is not PEM", path.display()))?;
-    anyhow::ensure!(!found.is_empty(), "`{}` holds no certificate", path.display());
-    Ok(found)
 }

@@ -10,12 +10,12 @@ use server::ServiceIpRange;
 
 use super::admission_flags::AdmissionFlags;
 use super::admission_plugin_flags::AdmissionPluginFlags;
-use super::audit_flags::AuditFlags;
-use super::parse_flag_values::{
+use crate::authorization_settings::AuthorizationFlags;
+use crate::server_setup::{AuditFlags, LogFlags};
+use crate::server_setup::{
     parse_byte_size, parse_duration, parse_key_prefix, parse_kubernetes_version,
     parse_store_size_limit,
 };
-use crate::authorization_settings::AuthorizationFlags;
 
 /// Run the API server for `kubectl` and other Kubernetes clients
 ///
@@ -431,21 +431,6 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_watch_termination_grace_period: Duration,
 
-    /// Format of the log
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) logging_format: LoggingFormat,
-
-    /// Log verbosity: 0 logs warnings and errors, 1 also start, stop and reloads, 2 also requests, 4
-    /// everything
-    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 2)]
-    pub(crate) verbosity: u8,
-}
-
-/// The format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LoggingFormat {
-    /// Lines of text for people
-    Text,
-    /// One JSON object per line
-    Json,
+    #[command(flatten)]
+    pub(crate) log_flags: LogFlags,
 }

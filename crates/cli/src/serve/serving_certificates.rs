@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use component_base::Log;
 use https_server::{
-    CertificateFiles, Listener, OperatorPkiFiles, PkiFiles, PkiOptions, ReloadingCertificate,
-    ServerNames,
+    CertificateFiles, ClientCertificates, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    ReloadingCertificate, ServerNames,
 };
-use server::Log;
 
 use super::serve_flags::{Args, ListenFlags};
 
@@ -100,7 +100,10 @@ pub(super) fn bind_listener(
     log: Log,
 ) -> anyhow::Result<Listener> {
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone())?);
-    let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate))?);
+    let tls = Arc::new(https_server::tls_server_config(
+        Arc::clone(&certificate),
+        ClientCertificates::Optional,
+    )?);
     let listener = Listener::bind(address, tls)?;
     tokio::spawn(certificate.reload_periodically(RELOAD_INTERVAL, move |result| match result {
         Ok(()) => log.notice("serving certificate reloaded", &[]),

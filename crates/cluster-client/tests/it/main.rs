@@ -8,3 +8,4 @@ mod discovery;
 mod fixture;
 #[cfg(test)]
 mod lists;
+mod watches;

@@ -7,6 +7,8 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
 use x509_verify::{verify_tls12_signature, verify_tls13_signature};
 
+use super::ClientCertificates;
+
 /// Accepts any certificate whose key the peer proves to hold.
 ///
 /// Authentication decides for each request whether the certificate is trusted: an untrusted one is
@@ -16,17 +18,21 @@ use x509_verify::{verify_tls12_signature, verify_tls13_signature};
 #[derive(Debug)]
 pub(super) struct AcceptAnyClientCertificate {
     signature_algorithms: WebPkiSupportedAlgorithms,
+    client_certificates: ClientCertificates,
 }
 
 impl AcceptAnyClientCertificate {
-    pub(super) fn new(algorithms: WebPkiSupportedAlgorithms) -> Self {
-        Self { signature_algorithms: algorithms }
+    pub(super) fn new(
+        algorithms: WebPkiSupportedAlgorithms,
+        client_certificates: ClientCertificates,
+    ) -> Self {
+        Self { signature_algorithms: algorithms, client_certificates }
     }
 }
 
 impl ClientCertVerifier for AcceptAnyClientCertificate {
     fn client_auth_mandatory(&self) -> bool {
-        false
+        self.client_certificates == ClientCertificates::Required
     }
 
     /// Sends no hints: clients would withhold certificates of other authorities, and the request

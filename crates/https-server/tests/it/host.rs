@@ -57,7 +57,13 @@ impl Host {
         let pki = pki(&directory);
         let certificate =
             Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).unwrap());
-        let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate)).unwrap());
+        let tls = Arc::new(
+            https_server::tls_server_config(
+                Arc::clone(&certificate),
+                https_server::ClientCertificates::Optional,
+            )
+            .unwrap(),
+        );
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls).unwrap();
         let address = listener.bound_address();
         let shutdown = Shutdown::new();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::LogField;
+use component_base::LogField;
+
 use crate::server_state::ServerState;
 
 const REPAIR_INTERVAL: Duration = Duration::from_secs(180);

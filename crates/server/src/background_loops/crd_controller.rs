@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api_object::{DeleteOptions, DeletionPropagation, Status, Tree};
-use api_resources::{CLEANUP_FINALIZER, CustomResourceDefinition, Resource};
+use api_resources::{CLEANUP_FINALIZER, Definition, Resource};
+use component_base::LogField;
 use jiff::Timestamp;
 use store::ListRequest;
 
 use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
 use crate::cluster_snapshot::StoredCrd;
-use crate::log::LogField;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_object::{Status, Tree};
+use component_base::Log;
 use tokio::task::{Id, JoinSet};
-
-use crate::log::Log;
 
 const TASKS_MAX: usize = 256;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use component_base::LogField;
 use store::{Alarm, StoreStatus};
 
-use crate::log::LogField;
 use crate::server_state::ServerState;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

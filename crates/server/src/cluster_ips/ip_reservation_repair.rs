@@ -79,7 +79,7 @@ impl ServerState {
         }
         for (ip, owners) in &services.services_by_ip {
             if let [first, _, ..] = owners.as_slice() {
-                let fields: [crate::log::LogField<'_>; 2] =
+                let fields: [component_base::LogField<'_>; 2] =
                     [("address", ip), ("service", &first.service_item.key)];
                 self.log.warn("several services have one address", &fields);
             }
@@ -117,7 +117,7 @@ impl ServerState {
             Ok(()) => 1,
             Err(WriteError::Conflict { .. } | WriteError::ConditionFailed { .. }) => 0,
             Err(error) => {
-                let fields: [crate::log::LogField<'_>; 2] = [("address", &ip), ("why", &error)];
+                let fields: [component_base::LogField<'_>; 2] = [("address", &ip), ("why", &error)];
                 self.log.warn("the reservation of an address cannot be repaired", &fields);
                 0
             }

@@ -1,11 +1,10 @@
 //! The slot for the response of a request, which is filled once.
 
+use component_base::{AUDIT_ID, AuditId};
 use flow_control::Classification;
 use http::Response;
 use http::header::{HeaderName, HeaderValue};
 use https_server::{Body, ResponseSender};
-
-use crate::audit_id::{AUDIT_ID, AuditId};
 
 /// The uid of the flow schema that a request matches.
 const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");

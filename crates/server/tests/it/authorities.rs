@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use authn::{FrontProxyHeaders, FrontProxyOptions};
+use component_base::CaFiles;
 use http::Method;
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls_pki_types::CertificateDer;
-use server::{CaFiles, ServerOptions};
+use server::ServerOptions;
 
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;

@@ -7,15 +7,16 @@ use std::time::{Duration, SystemTime};
 
 use authn::{AnonymousAccess, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
 use authz_chain::{AuthorizerSlot, SlotAuthorizer};
+use component_base::{CaFiles, Log, LogFormat, LogLevel};
 use https_server::{
-    DrainPlan, Limits, Listener, OperatorPkiFiles, PkiFiles, PkiOptions, ReloadingCertificate,
+    ClientCertificates, DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
 };
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionConfigSyncOptions, AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel,
-    RequestLimits, Server, ServerOptions, ServiceDirectory, ServiceRouting,
+    AdmissionConfigSyncOptions, AdmissionOptions, ApiSettings, RequestLimits, Server,
+    ServerOptions, ServiceDirectory, ServiceRouting,
 };
 use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
@@ -154,7 +155,7 @@ pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
     let pki = pki.expect("certificates");
     let certificate =
         Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).expect("a pair"));
-    let tls = Arc::new(https_server::tls_server_config(certificate).expect("TLS"));
+    let tls = Arc::new(https_server::tls_server_config(certificate, ClientCertificates::Optional).expect("TLS"));
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     (pki, Listener::bind(address, tls).expect("a free port"))
 }

@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use api_object::{GroupResource, Status, Tree};
-use api_resources::{CustomResourceDefinition, Verb};
+use api_resources::{Definition, Verb};
+use component_base::LogField;
 use jiff::Timestamp;
 use store::{At, Delete, ExpectedKeyState, Item, Key, ListRequest, Prefix, Put, WriteError};
 
 use super::DEFINITIONS;
-use crate::log::LogField;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 

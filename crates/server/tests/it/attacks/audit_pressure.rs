@@ -9,10 +9,10 @@ use ::audit::{
     LogRotationOptions, Policy, SinkFuture,
 };
 use bytes::Bytes;
+use component_base::{AUDIT_WEBHOOK_BACKEND, AuditWebhook};
 use fake_http::{Answer, Conduct, Peer};
 use https_client::{Client, Destination, Limits, NoCertificateObserver, Scheme, Target};
 use serde_json::Value;
-use server::{AUDIT_WEBHOOK_BACKEND, AuditWebhook};
 
 use crate::cluster::Cluster;
 

@@ -4,7 +4,7 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT and SIGTERM. Signals that arrive between two waits are not lost.
-pub(super) struct StopSignals {
+pub(crate) struct StopSignals {
     sigint: Signal,
     sigterm: Signal,
 }
@@ -14,7 +14,7 @@ impl StopSignals {
     ///
     /// # Errors
     /// The operating system refuses to install a handler.
-    pub(super) fn register_signal_handlers() -> anyhow::Result<Self> {
+    pub(crate) fn register_handlers() -> anyhow::Result<Self> {
         let handle = |kind| signal(kind).context("cannot handle signals");
         Ok(Self {
             sigint: handle(SignalKind::interrupt())?,
@@ -23,7 +23,7 @@ impl StopSignals {
     }
 
     /// Waits for the next signal.
-    pub(super) async fn wait_for_signal(&mut self) {
+    pub(crate) async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.sigint.recv() => {}
             _ = self.sigterm.recv() => {}

@@ -24,7 +24,7 @@ const IMPOSSIBLE_BYTES: usize = usize::MAX >> 8;
 ///
 /// # Errors
 /// The system starts no thread.
-pub(super) fn start() -> io::Result<()> {
+pub(crate) fn start() -> io::Result<()> {
     std::thread::Builder::new().name("memory-return".to_owned()).spawn(run).map(drop)
 }
 

@@ -11,7 +11,7 @@ const RESPONSE_BYTES_CEILING: u64 = 1 << 30;
 
 /// The value of a flag is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FlagValueError {
+pub(crate) enum FlagValueError {
     #[error(transparent)]
     Duration(#[from] go_compat::DurationError),
     #[error("a duration cannot be negative")]
@@ -35,14 +35,14 @@ pub(super) enum FlagValueError {
 }
 
 /// Parses a non-negative duration in Go's notation, such as `1m30s`.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, FlagValueError> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, FlagValueError> {
     let nanos = go_compat::parse_duration(text)?;
     let nanos = u64::try_from(nanos).map_err(|_| FlagValueError::NegativeDuration)?;
     Ok(Duration::from_nanos(nanos))
 }
 
 /// Parses a duration that is longer than 0.
-pub(super) fn parse_positive_duration(text: &str) -> Result<Duration, FlagValueError> {
+pub(crate) fn parse_positive_duration(text: &str) -> Result<Duration, FlagValueError> {
     match parse_duration(text)? {
         Duration::ZERO => Err(FlagValueError::ZeroDuration),
         duration => Ok(duration),
@@ -51,7 +51,7 @@ pub(super) fn parse_positive_duration(text: &str) -> Result<Duration, FlagValueE
 
 /// Parses the timeout of an admission webhook call: longer than 0, at most
 /// [`admission_hooks::CALL_TIME_MAX`].
-pub(super) fn parse_admission_webhook_timeout(text: &str) -> Result<Duration, FlagValueError> {
+pub(crate) fn parse_call_timeout(text: &str) -> Result<Duration, FlagValueError> {
     let timeout_max = admission_hooks::CALL_TIME_MAX;
     match parse_positive_duration(text)? {
         timeout if timeout > timeout_max => {
@@ -62,13 +62,13 @@ pub(super) fn parse_admission_webhook_timeout(text: &str) -> Result<Duration, Fl
 }
 
 /// Parses a rate above 0, such as `0.5`.
-pub(super) fn parse_positive_rate(text: &str) -> Result<f32, FlagValueError> {
+pub(crate) fn parse_positive_rate(text: &str) -> Result<f32, FlagValueError> {
     let rate = text.parse::<f32>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
     rate.ok_or(FlagValueError::Rate)
 }
 
 /// Parses a Kubernetes version of the form `MAJOR.MINOR`.
-pub(super) fn parse_kubernetes_version(text: &str) -> Result<String, FlagValueError> {
+pub(crate) fn parse_kubernetes_version(text: &str) -> Result<String, FlagValueError> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     match text.split_once('.') {
         Some((major, minor)) if is_number(major) && is_number(minor) => Ok(text.to_owned()),
@@ -77,7 +77,7 @@ pub(super) fn parse_kubernetes_version(text: &str) -> Result<String, FlagValueEr
 }
 
 /// Parses a number of bytes with an optional unit `Ki`, `Mi` or `Gi`.
-pub(super) fn parse_byte_size(text: &str) -> Result<u64, FlagValueError> {
+pub(crate) fn parse_byte_size(text: &str) -> Result<u64, FlagValueError> {
     let units = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("", 1)];
     let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
     let number = found.and_then(|(digits, size)| digits.parse::<u64>().ok()?.checked_mul(*size));
@@ -85,7 +85,7 @@ pub(super) fn parse_byte_size(text: &str) -> Result<u64, FlagValueError> {
 }
 
 /// Parses a number of bytes that is not 0.
-pub(super) fn parse_positive_byte_size(text: &str) -> Result<u64, FlagValueError> {
+pub(crate) fn parse_positive_byte_size(text: &str) -> Result<u64, FlagValueError> {
     match parse_byte_size(text)? {
         0 => Err(FlagValueError::TooFewBytes("1")),
         n_bytes => Ok(n_bytes),
@@ -93,7 +93,7 @@ pub(super) fn parse_positive_byte_size(text: &str) -> Result<u64, FlagValueError
 }
 
 /// Parses a limit of the embedded store: at least [`STORE_BYTES_MIN`].
-pub(super) fn parse_store_size_limit(text: &str) -> Result<u64, FlagValueError> {
+pub(crate) fn parse_store_size_limit(text: &str) -> Result<u64, FlagValueError> {
     match parse_byte_size(text)? {
         n_bytes if n_bytes < STORE_BYTES_MIN => Err(FlagValueError::TooFewBytes("16Mi")),
         n_bytes => Ok(n_bytes),
@@ -101,7 +101,7 @@ pub(super) fn parse_store_size_limit(text: &str) -> Result<u64, FlagValueError> 
 }
 
 /// Parses the maximum size of an admission webhook response: 1 to [`RESPONSE_BYTES_CEILING`].
-pub(super) fn parse_webhook_response_size_limit(text: &str) -> Result<u64, FlagValueError> {
+pub(crate) fn parse_response_size_limit(text: &str) -> Result<u64, FlagValueError> {
     match parse_positive_byte_size(text)? {
         n_bytes if n_bytes > RESPONSE_BYTES_CEILING => Err(FlagValueError::TooManyBytes("1Gi")),
         n_bytes => Ok(n_bytes),
@@ -109,7 +109,7 @@ pub(super) fn parse_webhook_response_size_limit(text: &str) -> Result<u64, FlagV
 }
 
 /// Parses a key prefix: it begins with `/`, and slashes at its end are removed.
-pub(super) fn parse_key_prefix(text: &str) -> Result<String, FlagValueError> {
+pub(crate) fn parse_key_prefix(text: &str) -> Result<String, FlagValueError> {
     let text = text.trim_end_matches('/');
     match text.starts_with('/') {
         true => Ok(text.to_owned()),

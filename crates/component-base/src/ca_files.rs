@@ -12,7 +12,7 @@ use https_server::{FileReadError, WatchedFiles};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use crate::server_state::ServerState;
+use crate::log::Log;
 
 /// The CA bundles that were read at the start.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,21 @@ enum CaReloadError {
     Authorities { path: String, error: authn::AuthenticatorOptionsError },
 }
 
+/// What the reload of CA files changes and reports to.
+pub struct CaReload {
+    /// Replaces the authorities of one kind.
+    pub replace_authorities: ReplaceAuthorities,
+    /// Counts a reload, by the name of the flag and by `success` or `failure`.
+    pub count_reload: Box<dyn Fn(&str, &str) + Send + Sync>,
+    /// The log for changed and unusable files.
+    pub log: Log,
+}
+
+/// Replaces all authorities of one kind, or fails and changes nothing.
+type ReplaceAuthorities = Box<
+    dyn Fn(AuthorityKind, &[CertificateDer<'_>]) -> Result<(), authn::OptionsError> + Send + Sync,
+>;
+
 struct WatchedCaFile {
     kind: AuthorityKind,
     watched_files: WatchedFiles,
@@ -46,7 +61,7 @@ struct WatchedCaFile {
 
 /// Reads both files periodically and replaces the CAs that the server trusts. If a file cannot be used, the
 /// earlier CAs stay in use and the error is logged once.
-pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files: CaFiles) {
+pub async fn reload_ca_files_periodically(reload: CaReload, files: CaFiles) {
     let watched = |kind, path: Option<PathBuf>| {
         let files = WatchedFiles::new(path.into_iter().collect());
         WatchedCaFile {
@@ -65,11 +80,12 @@ pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files
     {
         return;
     }
+    let reload = Arc::new(reload);
     loop {
-        let task_server = Arc::clone(&server);
+        let task_reload = Arc::clone(&reload);
         let reading = tokio::task::spawn_blocking(move || {
             for file in &mut all {
-                file.reload_ca_file(&task_server);
+                file.reload_ca_file(&task_reload);
             }
             all
         });
@@ -81,22 +97,20 @@ pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files
 }
 
 impl WatchedCaFile {
-    fn reload_ca_file(&mut self, server: &ServerState) {
+    fn reload_ca_file(&mut self, reload: &CaReload) {
         let name = match self.kind {
             AuthorityKind::Clients => "client-ca-file",
             AuthorityKind::Proxies => "requestheader-client-ca-file",
         };
-        let count = |status| {
-            server.metrics.ca_reload_counts.with_label_values(&[name, status]).inc();
-        };
-        match self.replace_ca_if_changed(server) {
+        let count = |status| (reload.count_reload)(name, status);
+        match self.replace_ca_if_changed(reload) {
             Ok(false) => self.last_logged_error.clear(),
             Ok(true) => {
                 self.last_logged_error.clear();
                 count("success");
                 // The server has already read the file at its start, so the first read here is not logged.
                 if self.was_read_before {
-                    server.log.notice("a CA file was reloaded", &[("file", &name)]);
+                    reload.log.notice("a CA file was reloaded", &[("file", &name)]);
                 }
             }
             Err(error) => {
@@ -104,7 +118,7 @@ impl WatchedCaFile {
                 if error != self.last_logged_error {
                     count("failure");
                     let message = "a CA file cannot be reloaded, the earlier CAs stay in use";
-                    server.log.error(message, &[("file", &name), ("why", &error)]);
+                    reload.log.error(message, &[("file", &name), ("why", &error)]);
                 }
                 self.last_logged_error = error;
             }
@@ -113,7 +127,7 @@ impl WatchedCaFile {
     }
 
     /// Returns whether the file has changed.
-    fn replace_ca_if_changed(&mut self, server: &ServerState) -> Result<bool, CaReloadError> {
+    fn replace_ca_if_changed(&mut self, reload: &CaReload) -> Result<bool, CaReloadError> {
         let Some(path) = self.watched_files.watched_paths().first() else { return Ok(false) };
         let path = path.display().to_string();
         let Some(contents) =
@@ -127,9 +141,7 @@ impl WatchedCaFile {
             path: path.clone(),
             reason: error.to_string(),
         })?;
-        server
-            .authenticator
-            .replace_authorities(self.kind, &certificates)
+        (reload.replace_authorities)(self.kind, &certificates)
             .map_err(|error| CaReloadError::Authorities { path, error })?;
         Ok(true)
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use audit::{Auditor, Backend, LOG_BACKEND, LogRotationOptions, Policy};
+use audit::{Auditor, Backend, LOG_BACKEND, Policy, Rotation};
+use component_base::{AUDIT_WEBHOOK_BACKEND, AuditWebhook, Log};
 use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::LoadedConnections;
-use server::{AUDIT_WEBHOOK_BACKEND, AuditWebhook, Log};
 
 use super::audit_flags::AuditFlags;
 use super::read_text_file;
@@ -19,7 +19,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// # Errors
 /// The policy or the kubeconfig is invalid, the log cannot be written, or the flags contradict each other.
-pub(super) fn build_auditor(
+pub(crate) fn build_auditor(
     flags: &AuditFlags,
     connect_timeout: Duration,
     log: &Log,

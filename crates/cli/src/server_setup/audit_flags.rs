@@ -183,7 +183,7 @@ impl From<AuditModeFlag> for BackendMode {
 
 impl AuditFlags {
     /// Converts the flags to the options of the log backend.
-    pub(super) fn audit_log_options(&self) -> BackendOptions {
+    pub(crate) fn audit_log_options(&self) -> BackendOptions {
         let default = BackendOptions::default();
         BackendOptions {
             backend_mode: self.audit_log_mode.into(),
@@ -203,7 +203,7 @@ impl AuditFlags {
     }
 
     /// Converts the flags to the options of the webhook backend.
-    pub(super) fn audit_webhook_options(&self) -> BackendOptions {
+    pub(crate) fn audit_webhook_options(&self) -> BackendOptions {
         let default = BackendOptions::default();
         let mode = self.audit_webhook_mode.into();
         BackendOptions {
@@ -234,7 +234,7 @@ impl AuditFlags {
     ///
     /// # Errors
     /// Flags contradict each other.
-    pub(super) fn check_flag_conflicts(&self) -> anyhow::Result<()> {
+    pub(crate) fn check_flag_conflicts(&self) -> anyhow::Result<()> {
         let has_backend = self.audit_log_path.is_some() || self.audit_webhook_config_file.is_some();
         if self.audit_policy_file.is_some() && !has_backend {
             anyhow::bail!(

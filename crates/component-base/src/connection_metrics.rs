@@ -4,8 +4,9 @@ use https_server::{ConnectionFault, ConnectionLimit};
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 
 /// The metrics about connections of clients. The label is the name of a [`ConnectionLimit`], so the set of series
-/// is closed.
-pub(crate) struct ConnectionMetrics {
+/// is closed. A clone counts in the same series.
+#[derive(Debug, Clone)]
+pub struct ConnectionMetrics {
     open: IntGauge,
     evicted_connections: IntCounterVec,
     refused_connections: IntCounterVec,
@@ -16,7 +17,7 @@ impl ConnectionMetrics {
     ///
     /// # Errors
     /// A metric name is malformed or already registered.
-    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let open =
             IntGauge::new("portcullis_open_connections", "Number of open connections of clients.")?;
         registry.register(Box::new(open.clone()))?;
@@ -43,12 +44,12 @@ impl ConnectionMetrics {
     }
 
     /// Sets the number of open connections.
-    pub(crate) fn set_open_connections(&self, n_open: usize) {
+    pub fn set_open_connections(&self, n_open: usize) {
         self.open.set(i64::try_from(n_open).unwrap_or(i64::MAX));
     }
 
     /// Counts a connection that was closed or refused at a limit. Other faults have no metric.
-    pub(crate) fn count_connection_fault(&self, fault: &ConnectionFault) {
+    pub fn count_connection_fault(&self, fault: &ConnectionFault) {
         match fault {
             ConnectionFault::Evicted { limit, .. } => {
                 self.evicted_connections.with_label_values(&[limit.name()]).inc();

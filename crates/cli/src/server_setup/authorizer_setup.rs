@@ -1,87 +1,96 @@
-//! The authorizers of the server: built at start, replaced when their files change.
+//! The authorizers of a program that listens: built at start, replaced when their files change.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use authz_chain::AuthorizerType;
+use authz_chain::{AuthorizerSlot, AuthorizerType};
 use authz_reload::{
     AuthorizationPlan, AuthorizerBuilder, Generation, PublishError, PublishGenerationFn,
     ReloadNotice, ReloadOptions, Reloader,
 };
 use authz_webhook::WebhookLimits;
+use component_base::Log;
 use https_client::{Limits, ServiceResolver};
+use manifests::abac::PolicyLoadOptions;
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use serde_json::Value;
-use server::{AuthorizerReplacer, Log, ServiceDirectory, ServiceRouting};
 
-use super::authorization_log_observer::AuthorizationLogObserver;
-use super::serve_flags::{Args, WebhookConnectionFlags};
+use super::logging_observer::LoggingObserver;
 use crate::offline::LoadFailure;
 use crate::program::plugin_authorizers;
 
 /// The authorizers that the server starts with, and what it needs to reload them.
-pub(super) struct AuthorizerSetup {
-    pub(super) generation: Arc<Generation>,
-    pub(super) service_endpoint_directory: Arc<ServiceDirectory>,
-    pub(super) metrics_registry: Registry,
+pub(crate) struct AuthorizerSetup {
+    pub(crate) generation: Arc<Generation>,
+    pub(crate) metrics_registry: Registry,
     authorization_plan: AuthorizationPlan,
     authorizer_builder: AuthorizerBuilder,
-    pub(super) authorization_metrics: Arc<AuthorizationMetrics>,
+    pub(crate) authorization_metrics: Arc<AuthorizationMetrics>,
     reload_options: ReloadOptions,
     /// Set when reloading starts. The status endpoint of the server reads it, and the server exists
     /// before the reloader does.
     reloader: Arc<OnceLock<Reloader>>,
 }
 
+/// The inputs of [`AuthorizerSetup::load`].
+pub(crate) struct AuthorizerSetupOptions {
+    /// The configuration file or the modes.
+    pub(crate) authorization_plan: AuthorizationPlan,
+    /// The limits of calls to the webhooks of the chain, and of their caches.
+    pub(crate) webhook_limits: WebhookLimits,
+    /// The limits of the connections to them.
+    pub(crate) connection_limits: Limits,
+    /// Resolves the names of Services; `None` uses DNS.
+    pub(crate) service_resolver: Option<Arc<dyn ServiceResolver>>,
+    /// The options of reading the ABAC policy file.
+    pub(crate) abac_options: PolicyLoadOptions,
+    /// Whether changed webhooks must answer before a changed configuration takes effect.
+    pub(crate) checks_webhook_health: bool,
+    /// The identity of this server in metrics.
+    pub(crate) metrics_identity: String,
+}
+
+/// Puts other authorizers into effect, or fails and changes nothing.
+pub(crate) type ReplaceAuthorizers = Arc<
+    dyn Fn(&Arc<[AuthorizerSlot]>) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+        + Send
+        + Sync,
+>;
+
 impl AuthorizerSetup {
-    /// Reads the files that the flags name. It calls no webhook, so that an unreachable webhook does
+    /// Reads the files that the plan names. It calls no webhook, so that an unreachable webhook does
     /// not prevent the start.
     ///
     /// # Errors
-    /// The flags contradict each other, or a file is invalid.
-    pub(super) fn load_from_flags(args: &Args, log: Log) -> Result<Self, LoadFailure> {
-        let plan = args.authorization_flags.to_authorization_plan().map_err(LoadFailure::Usage)?;
+    /// A file is invalid.
+    pub(crate) fn load(options: AuthorizerSetupOptions, log: Log) -> Result<Self, LoadFailure> {
+        let plan = options.authorization_plan;
         let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
-        let identity = server_identity_in_metrics(&args.store_flags.data_dir);
-        let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
+        let metrics = AuthorizationMetrics::new(&registry, &options.metrics_identity, is_file_mode)
             .map_err(LoadFailure::from_message)?;
-        let routing = match args.webhook_connection_flags.enable_aggregator_routing {
-            true => ServiceRouting::Endpoints,
-            false => ServiceRouting::ClusterIp,
-        };
-        let directory = Arc::new(ServiceDirectory::new(routing));
         let builder = AuthorizerBuilder {
-            webhook_limits: authorization_webhook_limits(&args.webhook_connection_flags),
-            connection_limits: Limits {
-                connect_timeout: args.webhook_connection_flags.webhook_connect_timeout,
-                address_policy: args
-                    .webhook_connection_flags
-                    .webhook_address_policy(args.listen_flags.bind_address),
-                ..Limits::default()
-            },
-            service_resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
-            observer_factory: Arc::new(AuthorizationLogObserver {
+            webhook_limits: options.webhook_limits,
+            connection_limits: options.connection_limits,
+            service_resolver: options.service_resolver,
+            observers: Arc::new(LoggingObserver {
                 authorization_metrics: Arc::clone(&metrics),
                 log,
             }),
-            plugin_authorizers: plugin_authorizers().clone(),
-            abac_options: args.authorization_flags.abac_load_options(),
+            plugins: plugin_authorizers().clone(),
+            abac_options: options.abac_options,
             base_directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
         let generation = Arc::new(builder.build_first_generation(&plan)?);
         let reload_options = ReloadOptions {
-            checks_webhook_health: args
-                .webhook_connection_flags
-                .authorization_config_reload_health_check,
+            checks_webhook_health: options.checks_webhook_health,
             ..ReloadOptions::default()
         };
         let reloader = Arc::default();
         Ok(Self {
             generation,
-            service_endpoint_directory: directory,
             metrics_registry: registry,
             authorization_plan: plan,
             authorizer_builder: builder,
@@ -92,7 +101,7 @@ impl AuthorizerSetup {
     }
 
     /// Reports whether the flags disable anonymous authentication. A configuration file never does.
-    pub(super) fn disables_anonymous_auth(&self) -> bool {
+    pub(crate) fn disables_anonymous_auth(&self) -> bool {
         match &self.authorization_plan {
             AuthorizationPlan::File(_) => false,
             AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
@@ -100,7 +109,7 @@ impl AuthorizerSetup {
     }
 
     /// Returns the names of the authorizers in order, for the start message.
-    pub(super) fn describe_authorizers(&self) -> String {
+    pub(crate) fn describe_authorizers(&self) -> String {
         let name = |(kind, name): (AuthorizerType, &str)| match kind {
             AuthorizerType::Webhook | AuthorizerType::Plugin(_) => {
                 format!("{}({name})", kind.name())
@@ -117,7 +126,7 @@ impl AuthorizerSetup {
     }
 
     /// Returns a function that reads the reload status. It returns null before reloading starts.
-    pub(super) fn reload_status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
+    pub(crate) fn reload_status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
         let reloader = Arc::clone(&self.reloader);
         Arc::new(move || {
             let status = reloader.get().map(Reloader::status);
@@ -126,20 +135,19 @@ impl AuthorizerSetup {
     }
 
     /// Logs the warnings about the files that were read at start.
-    pub(super) fn log_load_warnings(&self, log: Log) {
+    pub(crate) fn log_load_warnings(&self, log: Log) {
         for warning in &self.generation.warnings {
             log_reload_notice(log, &ReloadNotice::Warned(warning));
         }
     }
 
     /// Starts to watch the files and replaces the authorizers when they change.
-    pub(super) fn start_reloading(self, replace_authorizers: AuthorizerReplacer, log: Log) {
+    pub(crate) fn start_reloading(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
         self.authorization_metrics
             .set_active_webhooks(&collect_authorization_webhooks(&self.generation));
         let metrics = Arc::clone(&self.authorization_metrics);
-        let publish: PublishGenerationFn = Arc::new(move |generation: &Arc<Generation>| {
-            replace_authorizers(&generation.authorizer_slots)
-                .map_err(|error| PublishError(error.into()))?;
+        let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
+            replace_authorizers(&generation.authorizer_slots).map_err(PublishError)?;
             metrics.set_active_webhooks(&collect_authorization_webhooks(generation));
             Ok(())
         });
@@ -162,23 +170,9 @@ fn collect_authorization_webhooks(generation: &Generation) -> Vec<Arc<authz_webh
     generation.webhooks().map(Arc::clone).collect()
 }
 
-fn authorization_webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits {
-    let in_flight_max = match flags.authorization_webhook_max_in_flight {
-        0 => usize::MAX,
-        limit => limit,
-    };
-    let cache_bytes_max =
-        usize::try_from(flags.authorization_webhook_cache_max_bytes).unwrap_or(usize::MAX);
-    WebhookLimits {
-        in_flight_calls_max: in_flight_max,
-        cache_bytes_max,
-        ..WebhookLimits::default()
-    }
-}
-
 /// Returns the identity of this server in metrics, which is the same after a restart: the host name and the
 /// data directory, which two servers on one host never share.
-fn server_identity_in_metrics(data_dir: &Path) -> String {
+pub(crate) fn metrics_identity(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
     let data = absolute_path(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     format!("{host}:{}", data.display())
@@ -237,54 +231,6 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Program {
-        #[command(flatten)]
-        flags: WebhookConnectionFlags,
-    }
-
-    #[test]
-    fn limits_are_the_defaults_unless_flags_change_them() {
-        let limits_of_flags = |args: &[&str]| {
-            authorization_webhook_limits(
-                &Program::try_parse_from([&["x"], args].concat()).unwrap().flags,
-            )
-        };
-        assert_eq!(limits_of_flags(&[]), WebhookLimits::default());
-        assert_eq!(
-            limits_of_flags(&["--authorization-webhook-max-in-flight=0"]),
-            WebhookLimits::without_in_flight_limit()
-        );
-        for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
-            let changed =
-                limits_of_flags(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
-            assert_eq!(changed.cache_bytes_max, want);
-        }
-    }
-
-    /// A19: addresses that users write may be loopback addresses only if the server listens on one, or if a flag
-    /// allows it.
-    #[test]
-    fn a19_loopback_is_for_servers_on_loopback() {
-        for (bind_address, args, allows_loopback) in [
-            ("127.0.0.1", &[][..], true),
-            ("127.8.8.8", &[], true),
-            ("::1", &[], true),
-            ("::ffff:127.0.0.1", &[], true),
-            ("0.0.0.0", &[], false),
-            ("::", &[], false),
-            ("10.0.0.1", &[], false),
-            ("0.0.0.0", &["--webhook-allow-loopback"], true),
-            ("0.0.0.0", &["--webhook-allow-loopback=false"], false),
-        ] {
-            let flags = Program::try_parse_from([&["x"], args].concat()).unwrap().flags;
-            let addresses = flags.webhook_address_policy(bind_address.parse().unwrap());
-            assert_eq!(addresses.allows_loopback, allows_loopback, "{bind_address} {args:?}");
-        }
-    }
 
     /// A server keeps its identity when its directory is made at the first start.
     #[test]

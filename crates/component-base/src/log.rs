@@ -105,7 +105,7 @@ impl Log {
     }
 
     /// The number of lines that were dropped because standard error did not take them in time.
-    pub(crate) fn n_dropped_lines(&self) -> u64 {
+    pub fn n_dropped_lines(&self) -> u64 {
         stderr_line_queue().n_dropped_lines()
     }
 

@@ -7,13 +7,13 @@ use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
 /// The header with the audit id, in the request (optional) and in the response.
-pub(crate) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+pub const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The maximum length of an id that the server accepts from a client.
 const AUDIT_ID_BYTES_MAX: usize = 64;
 
 /// The audit id of one request. It is copied with the request and not allocated.
 #[derive(Clone, Copy)]
-pub(crate) struct AuditId {
+pub struct AuditId {
     id_bytes: [u8; AUDIT_ID_BYTES_MAX],
     id_length: usize,
 }
@@ -28,11 +28,13 @@ impl AuditId {
         Self { id_bytes: bytes, id_length: text.len().min(AUDIT_ID_BYTES_MAX) }
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    /// The id as ASCII bytes.
+    pub fn as_bytes(&self) -> &[u8] {
         self.id_bytes.get(..self.id_length).unwrap_or_default()
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 }
@@ -49,20 +51,20 @@ impl fmt::Display for AuditId {
 /// each id is a hash of the next number of a sequence: a system call for every id would take longer than the
 /// rest of many requests.
 #[derive(Debug)]
-pub(crate) struct AuditIdGenerator {
+pub struct AuditIdGenerator {
     random_seeds: [u64; 2],
     n_generated_ids: AtomicU64,
 }
 
 impl AuditIdGenerator {
     /// A generator whose sequence begins at a random number.
-    pub(crate) fn new(random: [u8; 16]) -> Self {
+    pub fn new(random: [u8; 16]) -> Self {
         let [first, second] = split_u128(random);
         Self { random_seeds: [first, second], n_generated_ids: AtomicU64::new(0) }
     }
 
     /// Returns the id in the headers of a request if it is valid, and otherwise generates one.
-    pub(crate) fn audit_id_for_request(&self, headers: &HeaderMap) -> AuditId {
+    pub fn audit_id_for_request(&self, headers: &HeaderMap) -> AuditId {
         let given = headers.get(AUDIT_ID).map(HeaderValue::as_bytes);
         let is_usable = |text: &&[u8]| {
             !text.is_empty()

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 
 use https_server::{ConnectionFault, ConnectionFaultReporter, ConnectionLimit};
 
-use crate::log::LogLevel;
-use crate::server_state::ServerState;
+use crate::connection_metrics::ConnectionMetrics;
+use crate::log::{Log, LogLevel};
 
 /// The least time between two warnings: an attack causes thousands of faults a second.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Returns the function that reports the faults of connections. Operators are warned when connections are closed
 /// or refused at a limit; the metrics have the numbers.
-pub(crate) fn connection_fault_reporter(server: Arc<ServerState>) -> ConnectionFaultReporter {
+pub fn connection_fault_reporter(metrics: ConnectionMetrics, log: Log) -> ReportFault {
     let last_warning = Mutex::new(None::<Instant>);
     Arc::new(move |fault| {
-        server.metrics.connection_metrics.count_connection_fault(fault);
+        metrics.count_connection_fault(fault);
         let limit = match fault {
             ConnectionFault::Evicted { limit, .. } | ConnectionFault::Refused { limit, .. } => {
                 Some(*limit)
@@ -33,10 +33,10 @@ pub(crate) fn connection_fault_reporter(server: Arc<ServerState>) -> ConnectionF
             if last.is_none_or(|last| last.elapsed() >= WARNING_INTERVAL) {
                 *last = Some(Instant::now());
                 let fields = [("limit", &limit.name() as _), ("fault", fault as _)];
-                server.log.warn("connections are closed or refused at a limit", &fields);
+                log.warn("connections are closed or refused at a limit", &fields);
                 return;
             }
         }
-        server.log.write(LogLevel::Debug, "connection", &[("why", fault)]);
+        log.write(LogLevel::Debug, "connection", &[("why", fault)]);
     })
 }

@@ -7,7 +7,7 @@ use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 const BUFFERED: &str = "buffered";
 
 /// The metrics about the audit backends. Without an audit policy all of them are zero.
-pub(crate) struct AuditMetrics {
+pub struct AuditMetrics {
     audit_event_count: IntCounter,
     audit_level_counts: IntCounterVec,
     audit_error_counts: IntCounterVec,
@@ -20,7 +20,7 @@ impl AuditMetrics {
     ///
     /// # Errors
     /// A metric name is malformed or already registered.
-    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let counters = |name: &str, help: &str, labels: &[&str]| {
             let counters = IntCounterVec::new(Opts::new(name, help), labels)?;
             registry.register(Box::new(counters.clone())).map(|()| counters)
@@ -62,7 +62,7 @@ impl AuditMetrics {
     }
 
     /// Sets the metrics from the counts of the auditor.
-    pub(crate) fn set_from_auditor(&self, auditor: &Auditor) {
+    pub fn set_from_auditor(&self, auditor: &Auditor) {
         self.audit_event_count
             .inc_by(auditor.n_events().saturating_sub(self.audit_event_count.get()));
         for (level, count) in auditor.n_requests_by_level() {

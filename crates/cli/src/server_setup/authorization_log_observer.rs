@@ -9,13 +9,13 @@ use authz_webhook::{
     AttemptResult, CacheEvent, CallRejection, FailOpenCause, FailurePolicy, MatchResultKind,
     WebhookObserver,
 };
+use component_base::Log;
 use metrics::AuthorizationMetrics;
-use server::Log;
 
 /// Passes every event to the metrics and logs failed webhook calls.
-pub(super) struct AuthorizationLogObserver {
-    pub(super) authorization_metrics: Arc<AuthorizationMetrics>,
-    pub(super) log: Log,
+pub(crate) struct LoggingObserver {
+    pub(crate) authorization_metrics: Arc<AuthorizationMetrics>,
+    pub(crate) log: Log,
 }
 
 impl AuthorizationObserverFactory for AuthorizationLogObserver {
