@@ -30,7 +30,7 @@ impl CertificateIdentity {
     /// # Errors
     /// The certificate is not valid, or is not valid any more.
     pub fn client_user(&self, now: Timestamp) -> Result<Option<&Arc<User>>, CertificateError> {
-        self.client_check.value_if_valid_at(now)
+        self.client_certificate_check.value_if_valid_at(now)
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn follow_resource(
 
 /// Decodes a role or a binding. The cluster has validated it.
 fn decode_rbac_object(object: &Value) -> Option<RbacObject> {
-    rbac::decode_object(object).ok()?.into_object_unvalidated().ok()
+    rbac::decode_unvalidated_rbac_object(object).ok()?.into_object_unvalidated().ok()
 }
 
 impl WatchContext {

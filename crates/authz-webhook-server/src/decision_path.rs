@@ -1,7 +1,7 @@
 //! `GET /portcullis/decisions/ID`: explains a recent decision.
 
 use access_reviews::{ExplanationReview, PreparedReview, ReviewKind, ReviewRequest};
-use authz::{Recorder, Trace};
+use authz::{Trace, TraceRecorder};
 use authz_chain::{Chain, ChainDecision};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(crate) async fn explain_decision(server: &WebhookState, id: DecisionId) -> O
         ExplanationSource::Chain(chain, review) => {
             let prepared = prepare_explanation(&review, decided_at)?;
             let mut trace = Trace::default();
-            let recorder = Recorder::new(&mut trace);
+            let recorder = TraceRecorder::new(&mut trace);
             let outcome = chain.authorize(&prepared.attributes(), recorder).await;
             build_explanation(prepared, &chain, &outcome, &trace)
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access_reviews::AccessError;
 use api_object::Status;
-use authz::{Attributes, Recorder, Target, User, Verb};
+use authz::{Attributes, Target, TraceRecorder, User, Verb};
 use component_base::{
     AUDIT_ID, HealthCheckResult, HealthEndpoint, HealthQuery, render_health_response,
 };
@@ -158,7 +158,7 @@ async fn serve_read(
             server
                 .freshness
                 .check(Instant::now())
-                .map_err(|why| Status::unavailable(why.to_string()))?;
+                .map_err(|why| Status::service_unavailable(why.to_string()))?;
             let explanation =
                 explain_decision(server, id).await.ok_or_else(|| unknown_decision(server, id))?;
             Ok(json_response(200, serde_json::to_vec(&explanation).unwrap_or_default()))
@@ -189,11 +189,11 @@ fn unknown_decision(server: &WebhookState, id: DecisionId) -> Status {
 async fn check_permission(server: &WebhookState, caller: &User, path: &str) -> Result<(), Status> {
     let chain = &server.policy_cache.snapshot().chain;
     let attributes = Attributes { user: Some(caller), verb: Verb::GET, target: Target::Path(path) };
-    let outcome = chain.authorize(&attributes, Recorder::disabled_recorder()).await;
+    let outcome = chain.authorize(&attributes, TraceRecorder::disabled_recorder()).await;
     match access_reviews::check_allowed(&attributes, path, &outcome.decision) {
         Ok(()) => Ok(()),
         Err(AccessError::Forbidden(request)) => Err(Status::forbidden_path(&request.message)),
-        Err(AccessError::EvaluationFailed(text)) => Err(Status::internal(&text)),
+        Err(AccessError::EvaluationFailed(text)) => Err(Status::internal_error(&text)),
         Err(AccessError::Unavailable(why)) => Err(Status::authorization_undecided(why)),
     }
 }

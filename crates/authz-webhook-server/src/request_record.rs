@@ -91,7 +91,7 @@ impl RequestRecord {
         let receipt = auditor.record_event(event, Stage::RequestReceived, now);
         receipt.wait_until_written().await.map_err(|error| {
             self.audit_event = None;
-            Status::internal(&format!("the audit event cannot be written: {error}"))
+            Status::internal_error(&format!("the audit event cannot be written: {error}"))
         })
     }
 

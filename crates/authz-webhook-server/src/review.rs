@@ -1,10 +1,10 @@
 //! Decides a SubjectAccessReview.
 
 use access_reviews::{
-    AccessReview, PreparedReview, ReviewError, ReviewKind, ReviewRequest, SubjectAccessReview,
+    AccessReview, PlainSubjectAccessReview, PreparedReview, ReviewError, ReviewKind, ReviewRequest,
 };
 use api_object::Status;
-use authz::{Attributes, Decision, Reason, Recorder, Trace, Verdict};
+use authz::{Attributes, Decision, Reason, Trace, TraceRecorder, Verdict};
 use authz_chain::ChainDecision;
 use authz_webhook::{ReviewVersion, encode_review};
 use jiff::Timestamp;
@@ -45,7 +45,7 @@ impl UndecidedReview {
 
 /// A parsed review. The most frequent form is parsed without a tree.
 enum ParsedReview<'b> {
-    Plain(Box<SubjectAccessReview<'b>>),
+    Plain(Box<PlainSubjectAccessReview<'b>>),
     Tree(Box<AccessReview>),
 }
 
@@ -66,15 +66,15 @@ pub(crate) async fn decide_review(
     let review = ParsedReview::parse(body, now).map_err(UndecidedReview::invalid)?;
     server.freshness.check(Instant::now()).map_err(|why| UndecidedReview {
         result: ReviewResult::Unavailable,
-        status: Status::unavailable(&why.to_string()),
+        status: Status::service_unavailable(&why.to_string()),
     })?;
     let snapshot = server.policy_cache.snapshot();
     let attributes = review.attributes();
     let is_recorded = server.recent_decisions.is_enabled() && !snapshot.is_deterministic;
     let mut trace = Trace::default();
     let recorder = match is_recorded {
-        true => Recorder::new(&mut trace),
-        false => Recorder::disabled_recorder(),
+        true => TraceRecorder::new(&mut trace),
+        false => TraceRecorder::disabled_recorder(),
     };
     let begun = Instant::now();
     let outcome = snapshot.chain.authorize_for_caller(caller_name, &attributes, recorder).await;
@@ -104,7 +104,7 @@ pub(crate) async fn decide_review(
 
 impl<'b> ParsedReview<'b> {
     fn parse(body: &'b [u8], now: Timestamp) -> Result<Self, Status> {
-        if let Some(review) = SubjectAccessReview::parse(body) {
+        if let Some(review) = PlainSubjectAccessReview::parse(body) {
             return Ok(Self::Plain(Box::new(review)));
         }
         let tree: Value = serde_json::from_slice(body)
@@ -152,7 +152,7 @@ impl<'b> ParsedReview<'b> {
 fn review_error_status(error: ReviewError) -> Status {
     match error {
         ReviewError::Invalid { kind, name, errors } => {
-            let invalid = Status::invalid(&kind, &name, &errors);
+            let invalid = Status::invalid_object(&kind, &name, &errors);
             Status::bad_request(invalid.message)
         }
         ReviewError::Malformed { .. }

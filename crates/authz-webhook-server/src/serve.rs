@@ -108,7 +108,7 @@ pub enum StartError {
     Authorizers(#[from] AuthorizersError),
     /// The authorities of callers cannot be used.
     #[error("authentication")]
-    Authentication(#[from] authn::OptionsError),
+    Authentication(#[from] authn::AuthenticatorOptionsError),
     /// A metric cannot be registered.
     #[error("metrics")]
     Metrics(#[from] prometheus::Error),
@@ -217,7 +217,7 @@ impl WebhookServer {
         background_tasks.spawn(async move {
             log_audit_losses(auditing.auditor.as_ref(), auditing.log).await;
         });
-        let address = listener.address();
+        let address = listener.bound_address();
         let mut connection_tasks = JoinSet::new();
         let report = || connection_fault_reporter(state.connection_metrics.clone(), log);
         let (connection_limits, shutdown) = (options.connection_limits, state.shutdown.clone());

@@ -174,7 +174,7 @@ async fn start_and_serve(
     let authorizer_names = authorizers.describe_authorizers();
     let replace = server.authorizer_replacer();
     authorizers.start_reloading(Arc::new(move |slots| Ok(replace(slots)?)), log);
-    let kubeconfig = https_server::write_kubeconfig(&pki, advertised_address)?;
+    let kubeconfig = https_server::write_admin_kubeconfig(&pki, advertised_address)?;
     data_directory.keep_created_files();
     tokio::spawn(serving_certificates::renew_certificates_forever(
         pki_options,
@@ -233,7 +233,7 @@ fn build_server_options(
         },
         store_key_prefix: args.store_flags.etcd_prefix.clone(),
         authorizer_slots: Arc::clone(&authorizers.generation.authorizer_slots),
-        authorization_status: authorizers.reload_status_reader(),
+        authorization_status_json: authorizers.reload_status_reader(),
         service_directory,
         metrics_registry: authorizers.metrics_registry.clone(),
         authorization_metrics: Arc::clone(&authorizers.authorization_metrics),

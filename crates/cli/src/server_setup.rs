@@ -3,9 +3,9 @@
 
 mod audit_flags;
 mod audit_setup;
+mod authorization_log_observer;
 mod authorizer_setup;
 mod log_flags;
-mod logging_observer;
 mod parse_flag_values;
 mod return_freed_memory;
 mod run_program;
@@ -21,12 +21,14 @@ use rustls_pki_types::pem::PemObject;
 
 pub(crate) use audit_flags::AuditFlags;
 pub(crate) use audit_setup::build_auditor;
-pub(crate) use authorizer_setup::{AuthorizerSetup, AuthorizerSetupOptions, metrics_identity};
+pub(crate) use authorizer_setup::{
+    AuthorizerSetup, AuthorizerSetupOptions, server_identity_in_metrics,
+};
 pub(crate) use log_flags::LogFlags;
 pub(crate) use parse_flag_values::{
-    parse_byte_size, parse_call_timeout, parse_duration, parse_key_prefix,
+    parse_admission_webhook_timeout, parse_byte_size, parse_duration, parse_key_prefix,
     parse_kubernetes_version, parse_positive_byte_size, parse_positive_duration,
-    parse_response_size_limit, parse_store_size_limit,
+    parse_store_size_limit, parse_webhook_response_size_limit,
 };
 pub(crate) use run_program::{ServerProgram, run_server_program};
 pub(crate) use stop_signals::StopSignals;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use self::checkpoint::{Checkpoint, send_checkpoints};
 use crate::api_error::ClusterError;
 use crate::client::ClusterClient;
-use crate::list_objects::{ListRevision, ListedObjects, list_objects};
+use crate::list_objects::{ListObjectsOutcome, ListRevision, list_objects};
 use crate::watch_stream::{WatchChange, WatchEvent, WatchStream, parse_revision};
 
 /// The pause before the first repetition after an error. It doubles up to [`BACKOFF_MAX`].
@@ -154,11 +154,11 @@ async fn list_all_objects<T: Send>(
     let convert = |object: &Value| Some(convert_object(object, convert));
     let newest = ListRevision::Newest;
     match list_objects(client, &resource.path, &newest, &convert, &mut |_| {}).await? {
-        ListedObjects::Complete(list) => {
+        ListObjectsOutcome::Complete(list) => {
             let revision = parse_revision(&list.revision, &resource.path)?;
             Ok((list.items, revision))
         }
-        ListedObjects::RevisionGone => {
+        ListObjectsOutcome::RevisionGone => {
             let message = "the server dropped the revision of a list".to_owned();
             Err(ClusterError::Expired { message })
         }

@@ -48,7 +48,9 @@ pub struct CaReload {
 
 /// Replaces all authorities of one kind, or fails and changes nothing.
 type ReplaceAuthorities = Box<
-    dyn Fn(AuthorityKind, &[CertificateDer<'_>]) -> Result<(), authn::OptionsError> + Send + Sync,
+    dyn Fn(AuthorityKind, &[CertificateDer<'_>]) -> Result<(), authn::AuthenticatorOptionsError>
+        + Send
+        + Sync,
 >;
 
 struct WatchedCaFile {

@@ -13,7 +13,7 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Returns the function that reports the faults of connections. Operators are warned when connections are closed
 /// or refused at a limit; the metrics have the numbers.
-pub fn connection_fault_reporter(metrics: ConnectionMetrics, log: Log) -> ReportFault {
+pub fn connection_fault_reporter(metrics: ConnectionMetrics, log: Log) -> ConnectionFaultReporter {
     let last_warning = Mutex::new(None::<Instant>);
     Arc::new(move |fault| {
         metrics.count_connection_fault(fault);

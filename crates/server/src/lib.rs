@@ -18,7 +18,7 @@ mod bootstrap;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
-mod decodable_versions;
+mod decodable_object_cache;
 mod discovery;
 mod encoded_event_cache;
 mod error_status;

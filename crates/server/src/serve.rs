@@ -37,8 +37,8 @@ use crate::bootstrap::{BootstrapError, bootstrap, retry_bootstrap};
 use crate::clock::Clock;
 use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::decodable_versions::DecodableVersions;
-use crate::event_encodings::EventEncodings;
+use crate::decodable_object_cache::DecodableObjectCache;
+use crate::encoded_event_cache::EncodedEventCache;
 use crate::health::ReadinessState;
 use crate::initializers::{
     ObjectInitializationTracker, UninitializedGetMode, run_object_initialization_jobs,
@@ -411,10 +411,10 @@ impl Server {
             let drained = self.server_state.shutdown.drain(plan).await;
             while self.connection_tasks.join_next().await.is_some() {}
             self.background_tasks.shutdown().await;
-            self.state.remove_heartbeat().await;
-            let (auditor, log) = (self.state.auditor.as_ref(), self.state.log);
+            self.server_state.remove_heartbeat().await;
+            let (auditor, log) = (self.server_state.auditor.as_ref(), self.server_state.log);
             component_base::flush_audit_events(auditor, log).await;
-            self.state.store.close().await;
+            self.server_state.store.close().await;
             drained
         })
     }

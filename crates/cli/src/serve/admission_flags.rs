@@ -9,15 +9,15 @@ use admission::{
 };
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
 use component_base::{Log, LogLevel};
-use kubeconfig::{ServiceUsers, UserCredentials};
+use kubeconfig::{UserCredentials, UsersByServerName};
 use server::{
     AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionOptions, UninitializedGetMode,
 };
 
 use crate::offline::LoadFailure;
 use crate::server_setup::{
-    parse_call_timeout, parse_duration, parse_positive_byte_size, parse_positive_duration,
-    parse_response_size_limit,
+    parse_admission_webhook_timeout, parse_duration, parse_positive_byte_size,
+    parse_positive_duration, parse_webhook_response_size_limit,
 };
 
 /// Maximum of `--admission-initializers-max-pending`. Each write stores the whole list in the object.

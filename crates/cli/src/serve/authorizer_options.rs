@@ -8,7 +8,7 @@ use server::{ServiceDirectory, ServiceRouting};
 
 use super::serve_flags::{Args, WebhookConnectionFlags};
 use crate::offline::LoadFailure;
-use crate::server_setup::{AuthorizerSetupOptions, metrics_identity};
+use crate::server_setup::{AuthorizerSetupOptions, server_identity_in_metrics};
 
 /// Creates the directory in which calls to webhooks find the addresses of Services.
 pub(super) fn new_service_directory(args: &Args) -> Arc<ServiceDirectory> {
@@ -42,7 +42,7 @@ pub(super) fn build_authorizer_options(
         service_resolver: Some(Arc::clone(service_directory) as Arc<dyn ServiceResolver>),
         abac_options: args.authorization_flags.abac_load_options(),
         checks_webhook_health: flags.authorization_config_reload_health_check,
-        metrics_identity: metrics_identity(&args.store_flags.data_dir),
+        metrics_identity: server_identity_in_metrics(&args.store_flags.data_dir),
     })
 }
 

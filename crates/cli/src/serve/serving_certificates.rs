@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use component_base::Log;
 use https_server::{
-    CertificateFiles, ClientCertificates, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    CertificateFiles, ClientCertificates, Listener, OperatorPkiFiles, PkiFiles, PkiOptions,
     ReloadingCertificate, ServerNames,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use audit::{Auditor, Backend, LOG_BACKEND, Policy, Rotation};
+use audit::{Auditor, Backend, LOG_BACKEND, LogRotationOptions, Policy};
 use component_base::{AUDIT_WEBHOOK_BACKEND, AuditWebhook, Log};
 use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::LoadedConnections;

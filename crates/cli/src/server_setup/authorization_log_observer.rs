@@ -13,7 +13,7 @@ use component_base::Log;
 use metrics::AuthorizationMetrics;
 
 /// Passes every event to the metrics and logs failed webhook calls.
-pub(crate) struct LoggingObserver {
+pub(crate) struct AuthorizationLogObserver {
     pub(crate) authorization_metrics: Arc<AuthorizationMetrics>,
     pub(crate) log: Log,
 }

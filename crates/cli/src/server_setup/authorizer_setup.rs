@@ -12,12 +12,12 @@ use authz_reload::{
 use authz_webhook::WebhookLimits;
 use component_base::Log;
 use https_client::{Limits, ServiceResolver};
-use manifests::abac::PolicyLoadOptions;
+use manifests::abac::AbacPolicyLoadOptions;
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use serde_json::Value;
 
-use super::logging_observer::LoggingObserver;
+use super::authorization_log_observer::AuthorizationLogObserver;
 use crate::offline::LoadFailure;
 use crate::program::plugin_authorizers;
 
@@ -45,7 +45,7 @@ pub(crate) struct AuthorizerSetupOptions {
     /// Resolves the names of Services; `None` uses DNS.
     pub(crate) service_resolver: Option<Arc<dyn ServiceResolver>>,
     /// The options of reading the ABAC policy file.
-    pub(crate) abac_options: PolicyLoadOptions,
+    pub(crate) abac_options: AbacPolicyLoadOptions,
     /// Whether changed webhooks must answer before a changed configuration takes effect.
     pub(crate) checks_webhook_health: bool,
     /// The identity of this server in metrics.
@@ -75,11 +75,11 @@ impl AuthorizerSetup {
             webhook_limits: options.webhook_limits,
             connection_limits: options.connection_limits,
             service_resolver: options.service_resolver,
-            observers: Arc::new(LoggingObserver {
+            observer_factory: Arc::new(AuthorizationLogObserver {
                 authorization_metrics: Arc::clone(&metrics),
                 log,
             }),
-            plugins: plugin_authorizers().clone(),
+            plugin_authorizers: plugin_authorizers().clone(),
             abac_options: options.abac_options,
             base_directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
@@ -146,7 +146,7 @@ impl AuthorizerSetup {
         self.authorization_metrics
             .set_active_webhooks(&collect_authorization_webhooks(&self.generation));
         let metrics = Arc::clone(&self.authorization_metrics);
-        let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
+        let publish: PublishGenerationFn = Arc::new(move |generation: &Arc<Generation>| {
             replace_authorizers(&generation.authorizer_slots).map_err(PublishError)?;
             metrics.set_active_webhooks(&collect_authorization_webhooks(generation));
             Ok(())
@@ -172,7 +172,7 @@ fn collect_authorization_webhooks(generation: &Generation) -> Vec<Arc<authz_webh
 
 /// Returns the identity of this server in metrics, which is the same after a restart: the host name and the
 /// data directory, which two servers on one host never share.
-pub(crate) fn metrics_identity(data_dir: &Path) -> String {
+pub(crate) fn server_identity_in_metrics(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
     let data = absolute_path(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     format!("{host}:{}", data.display())

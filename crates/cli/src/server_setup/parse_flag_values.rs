@@ -51,7 +51,7 @@ pub(crate) fn parse_positive_duration(text: &str) -> Result<Duration, FlagValueE
 
 /// Parses the timeout of an admission webhook call: longer than 0, at most
 /// [`admission_hooks::CALL_TIME_MAX`].
-pub(crate) fn parse_call_timeout(text: &str) -> Result<Duration, FlagValueError> {
+pub(crate) fn parse_admission_webhook_timeout(text: &str) -> Result<Duration, FlagValueError> {
     let timeout_max = admission_hooks::CALL_TIME_MAX;
     match parse_positive_duration(text)? {
         timeout if timeout > timeout_max => {
@@ -101,7 +101,7 @@ pub(crate) fn parse_store_size_limit(text: &str) -> Result<u64, FlagValueError> 
 }
 
 /// Parses the maximum size of an admission webhook response: 1 to [`RESPONSE_BYTES_CEILING`].
-pub(crate) fn parse_response_size_limit(text: &str) -> Result<u64, FlagValueError> {
+pub(crate) fn parse_webhook_response_size_limit(text: &str) -> Result<u64, FlagValueError> {
     match parse_positive_byte_size(text)? {
         n_bytes if n_bytes > RESPONSE_BYTES_CEILING => Err(FlagValueError::TooManyBytes("1Gi")),
         n_bytes => Ok(n_bytes),

@@ -14,7 +14,7 @@ impl StopSignals {
     ///
     /// # Errors
     /// The operating system refuses to install a handler.
-    pub(crate) fn register_handlers() -> anyhow::Result<Self> {
+    pub(crate) fn register_signal_handlers() -> anyhow::Result<Self> {
         let handle = |kind| signal(kind).context("cannot handle signals");
         Ok(Self {
             sigint: handle(SignalKind::interrupt())?,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api_object::{DeleteOptions, DeletionPropagation, Status, Tree};
-use api_resources::{CLEANUP_FINALIZER, Definition, Resource};
+use api_resources::{CLEANUP_FINALIZER, CustomResourceDefinition, Resource};
 use component_base::LogField;
 use jiff::Timestamp;
 use store::ListRequest;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use api_object::{GroupResource, Status, Tree};
-use api_resources::{Definition, Verb};
+use api_resources::{CustomResourceDefinition, Verb};
 use component_base::LogField;
 use jiff::Timestamp;
 use store::{At, Delete, ExpectedKeyState, Item, Key, ListRequest, Prefix, Put, WriteError};
