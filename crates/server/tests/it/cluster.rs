@@ -9,8 +9,8 @@ use authn::{AnonymousAccess, ServiceAccountOptions, SigningKey, TokenFile, Token
 use authz_chain::{AuthorizerSlot, SlotAuthorizer};
 use component_base::{CaFiles, Log, LogFormat, LogLevel};
 use https_server::{
-    ClientCertificates, DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
-    ServerNames,
+    ClientCertificates, DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    ReloadingCertificate, ServerNames,
 };
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -155,7 +155,9 @@ pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
     let pki = pki.expect("certificates");
     let certificate =
         Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).expect("a pair"));
-    let tls = Arc::new(https_server::tls_server_config(certificate, ClientCertificates::Optional).expect("TLS"));
+    let tls = Arc::new(
+        https_server::tls_server_config(certificate, ClientCertificates::Optional).expect("TLS"),
+    );
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     (pki, Listener::bind(address, tls).expect("a free port"))
 }

@@ -55,7 +55,10 @@ async fn run(directory: &Path) -> anyhow::Result<()> {
         current_time: SystemTime::now(),
     })?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate)?);
-    let tls = Arc::new(https_server::tls_server_config(certificate, https_server::ClientCertificates::Optional)?);
+    let tls = Arc::new(https_server::tls_server_config(
+        certificate,
+        https_server::ClientCertificates::Optional,
+    )?);
     let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls)?;
     println!("serving https://{} constants", listener.address());
     std::io::stdout().flush()?;
