@@ -1,4 +1,4 @@
-//! Encodes responses.
+//! Encodes responses as JSON or text.
 
 use api_object::Status;
 use component_base::TextResponse;

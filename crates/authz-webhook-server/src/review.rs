@@ -1,4 +1,4 @@
-//! Decides a SubjectAccessReview.
+//! Parses and decides a SubjectAccessReview.
 
 use access_reviews::{
     AccessReview, PreparedReview, ReviewError, ReviewKind, ReviewRequest, SubjectAccessReview,

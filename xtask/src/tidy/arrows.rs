@@ -178,7 +178,6 @@ pub(super) const TABLE: &[Row] = &[
             "authn",
             "authz",
             "authz-chain",
-            "authz-node",
             "authz-rbac",
             "authz-webhook",
             "cluster-client",
