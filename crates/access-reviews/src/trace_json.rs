@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use authz::{Trace, TraceEntry, TraceEvent, Value};
+use authz::{Recorder, Trace, TraceEntry, TraceEvent, Value};
 use authz_chain::Chain;
 use serde_json::{Map, Value as Json};
 
@@ -27,6 +27,43 @@ pub fn build_trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
 /// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
 pub fn trace_to_json(trace: &Trace) -> Json {
     build_trace_tree(trace).iter().map(trace_node_to_json).collect()
+}
+
+/// Reads a trace that [`trace_to_json`] wrote, such as one that a server sends. Parts that are no events are left out.
+pub fn trace_from_json(json: &Json) -> Trace {
+    let mut trace = Trace::default();
+    record_json_level(json, &mut Recorder::new(&mut trace), 0);
+    trace
+}
+
+fn record_json_level(json: &Json, recorder: &mut Recorder<'_>, depth: usize) {
+    let Some(nodes) = json.as_array().filter(|_| depth < DEPTH_MAX) else { return };
+    for node in nodes {
+        let Some(kind) = node.get("kind").and_then(Json::as_str) else { continue };
+        let mut event = TraceEvent::new(kind.to_owned());
+        for (name, value) in node.get("fields").and_then(Json::as_object).into_iter().flatten() {
+            if let Some(value) = trace_value_from_json(value) {
+                event = event.with_named_value(name.clone(), value);
+            }
+        }
+        let mut inner = recorder.record_parent_event(|| event);
+        if let Some(children) = node.get("children") {
+            record_json_level(children, &mut inner, depth + 1);
+        }
+    }
+}
+
+fn trace_value_from_json(value: &Json) -> Option<Value> {
+    match value {
+        Json::Bool(truth) => Some((*truth).into()),
+        Json::Number(number) => number.as_i64().map(Into::into),
+        Json::String(text) => Some(text.clone().into()),
+        Json::Array(texts) => {
+            let texts = texts.iter().filter_map(Json::as_str).map(ToOwned::to_owned);
+            Some(texts.collect::<Vec<String>>().into())
+        }
+        Json::Null | Json::Object(_) => None,
+    }
 }
 
 /// The authorizers that were not consulted, because an earlier one decided.
@@ -94,7 +131,6 @@ fn trace_value_to_json(value: &Value) -> Json {
 mod tests {
     use super::*;
 
-    use authz::TraceRecorder;
     use serde_json::json;
 
     fn shape(nodes: &[TraceNode<'_>]) -> String {
@@ -153,5 +189,8 @@ mod tests {
             "children": [{"kind": "y", "fields": {}}],
         }]);
         assert_eq!(trace_to_json(&trace), want);
+        assert_eq!(trace_to_json(&trace_from_json(&want)), want);
+        let odd = json!([{"fields": {}}, 7, {"kind": "x", "fields": {"o": {}}, "children": 1}]);
+        assert_eq!(trace_to_json(&trace_from_json(&odd)), json!([{"kind": "x", "fields": {}}]));
     }
 }

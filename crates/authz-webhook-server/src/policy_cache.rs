@@ -97,7 +97,7 @@ impl PolicyCache {
         Ok(Self { policy_objects: Mutex::new(objects), snapshot })
     }
 
-    /// The current policy.
+    /// Returns the policy that decides requests from now on.
     pub(crate) fn snapshot(&self) -> Arc<PolicySnapshot> {
         self.snapshot.load_full()
     }

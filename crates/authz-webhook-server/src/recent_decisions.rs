@@ -17,7 +17,7 @@ const DECISION_OVERHEAD_BYTES: usize = 256;
 pub(crate) struct RecentDecision {
     /// The time of the decision.
     pub(crate) decided_at: Timestamp,
-    /// What explains it.
+    /// The inputs of the explanation.
     pub(crate) explanation: ExplanationSource,
 }
 

@@ -1,4 +1,4 @@
-//! Encodes responses.
+//! Encodes responses as JSON or text.
 
 use api_object::Status;
 use component_base::TextResponse;
@@ -16,11 +16,12 @@ pub(crate) fn json_response(code: u16, json: Vec<u8>) -> Response<Body> {
     response
 }
 
-/// The response of a failed request. One that may succeed later has `Retry-After`.
+/// The response of a failed request. Only 429 has `Retry-After`: kube-apiserver repeats a call whose response has it, up to its
+/// timeout, and a webhook without a current policy must fail at once, so that the failure policy decides.
 pub(crate) fn status_response(status: &Status) -> Response<Body> {
     let json = serde_json::to_vec(status).unwrap_or_default();
     let mut response = json_response(status.code, json);
-    if matches!(status.code, 429 | 503) {
+    if status.code == 429 {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response

@@ -1,4 +1,4 @@
-//! Decides a SubjectAccessReview.
+//! Parses and decides a SubjectAccessReview.
 
 use access_reviews::{
     AccessReview, PlainSubjectAccessReview, PreparedReview, ReviewError, ReviewKind, ReviewRequest,

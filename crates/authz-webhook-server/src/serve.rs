@@ -100,7 +100,13 @@ impl Default for WebhookLimits {
     }
 }
 
-/// The server cannot be started.
+impl WebhookLimits {
+    fn new_reviews_limit(&self) -> ConcurrencyLimit {
+        ConcurrencyLimit::new_with_limit_per_user(self.reviews_max, self.reviews_per_caller_max)
+    }
+}
+
+/// The server can not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The authorizers cannot be used by a webhook.
@@ -183,10 +189,7 @@ impl WebhookServer {
             decision_ids: DecisionIdGenerator::new(),
             audit_ids: AuditIdGenerator::new(random_bytes()),
             auditor: options.auditor,
-            reviews_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(
-                limits.reviews_max,
-                limits.reviews_per_caller_max,
-            )),
+            reviews_limit: Arc::new(limits.new_reviews_limit()),
             body_bytes_max: limits.body_bytes_max,
             authorization_status: options.authorization_status,
             authorization_metrics: options.authorization_metrics,
@@ -310,4 +313,23 @@ fn random_bytes() -> [u8; 16] {
     // Audit ids are unique within this process even if the system has no random bytes.
     let _ = SystemRandom::new().fill(&mut bytes);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One caller that posts reviews without end leaves room for another one.
+    #[test]
+    fn reviews_of_one_caller_leave_room_for_others() {
+        let limits = WebhookLimits::default();
+        let limit = Arc::new(limits.new_reviews_limit());
+        let permits: Vec<_> = (0..limits.reviews_per_caller_max)
+            .map(|_| limit.acquire_permit("one").unwrap())
+            .collect();
+        assert!(limit.acquire_permit("one").is_err());
+        assert!(limit.acquire_permit("other").is_ok());
+        drop(permits);
+        assert!(limit.acquire_permit("one").is_ok());
+    }
 }

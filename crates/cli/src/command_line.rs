@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::exit::Exit;
 use crate::{
     check, colour, completion, convert, eval, explain, matrix, output_helpers, pki, rules, schema,
-    serve, who_can,
+    serve, webhook, who_can,
 };
 
 /// Size of the buffer between a subcommand and standard output.
@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Matrix(Box<matrix::Args>),
     Convert(Box<convert::Args>),
     Serve(Box<serve::Args>),
+    Webhook(Box<webhook::Args>),
     Pki(pki::Args),
     Schema(schema::Args),
     Completion(completion::Args),
@@ -87,6 +88,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
         }
         Command::Convert(args) => convert::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Serve(args) => serve::run(args, &mut out, &mut io::stderr(), err_colour),
+        Command::Webhook(args) => webhook::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Pki(args) => pki::run(args, &mut out, &mut io::stderr()),
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completion(args) => completion::run(args, &mut out),

@@ -1,6 +1,7 @@
 //! `portcullis explain`: shows why a request is allowed or denied.
 
 mod explain_admission;
+mod explain_recent_decision;
 mod human_output;
 mod json_output;
 mod terminal_style;
@@ -17,7 +18,8 @@ use access_reviews::review_parsing::AccessQuestion;
 use authz::{Trace, TraceRecorder};
 use clap::ValueEnum;
 
-use self::explain_admission::ExplainAdmissionFlags;
+use self::explain_admission::AdmissionFlags;
+use self::explain_recent_decision::DecisionFlags;
 use self::human_output::TraceDetail;
 use crate::exit::Exit;
 use crate::offline::{
@@ -40,6 +42,9 @@ use crate::offline::{
 /// call order whether it would be called and why, its failure policy, timeout and review version, and
 /// the values inside its match conditions. It calls no admission hook.
 ///
+/// With --decision the command explains a decision that `portcullis webhook` has made, with the policy
+/// of that time. The reason of the decision ends with its id.
+///
 /// Marks: ✓ allows, ✗ denies or refuses, ○ has no opinion or is skipped, ? unknown without the call,
 /// ≈ near miss, · not called.
 ///
@@ -56,9 +61,11 @@ use crate::offline::{
   portcullis explain questions.jsonl --objects manifests/ -o json
   portcullis explain --admission pod.yaml --objects manifests/ --as ana -n prod
   portcullis explain --admission new.yaml --old stored.yaml --objects manifests/ --as ana --dry-run
+  portcullis explain --decision 5f3a9c1e-07d2b841 --server https://10.0.0.7:8443 \\
+    --certificate-authority ca.crt --client-certificate admin.crt --client-key admin.key
 
 The third example shows the decision if a webhook fails. The fourth prints one JSON object per line:
-the fields of `portcullis eval` and the trace as a tree. The last two show which hooks the server
+the fields of `portcullis eval` and the trace as a tree. The next two show which hooks the server
 would call for a create and for an update.")]
 pub(crate) struct Args {
     /// With --as: verb, resource and name of one question. Without it: files of questions, one per
@@ -79,7 +86,10 @@ pub(crate) struct Args {
     answer_flags: AnswerFlags,
 
     #[command(flatten)]
-    admission_flags: ExplainAdmissionFlags,
+    admission_flags: AdmissionFlags,
+
+    #[command(flatten)]
+    decision_flags: DecisionFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -102,6 +112,9 @@ pub(crate) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
+    if let Some(id) = &args.decision_flags.decision {
+        return explain_recent_decision::run(args, id, out, err, colour, colour_of_errors);
+    }
     if args.admission_flags.admission {
         return explain_admission::run(args, stdin, out, err, colour, colour_of_errors);
     }

@@ -1,4 +1,4 @@
-//! `portcullis`: runs the API server, checks files, answers access questions from them, and prints
+//! `portcullis`: runs the API server or an authorization webhook, checks files, answers access questions from them, and prints
 //! schemas and shell completions.
 //!
 //! Owns: flags, the output for people and programs, exit codes.
@@ -30,6 +30,7 @@ mod rules;
 mod schema;
 mod serve;
 mod server_setup;
+mod webhook;
 mod who_can;
 
 pub use program::Program;

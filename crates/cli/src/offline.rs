@@ -24,15 +24,14 @@ mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
-pub(crate) use access_question_source::LoadedQuestions;
-pub(crate) use cluster_flags::ClusterConnectionFlags;
+pub(crate) use cluster_flags::{ClusterConnectionFlags, ProcessEnvironment};
 pub(crate) use cluster_state::NodeObjectsNeed;
 pub(crate) use implicit_groups::{missing_group_hint, user_for_listed_group, user_for_listed_name};
 pub(crate) use load_failure::{
     FileProblem, LoadFailure, print_remarks, replace_control_characters,
     write_cluster_disagreements,
 };
-pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookCallMode};
+pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookCallMode, shared_runtime};
 pub(crate) use offline_flags::{
     AnswerFlags, PolicyFlags, PolicyListingFlags, ResourceNameFlags, SubjectFlags, TargetArgument,
     WebhookCallFlags,

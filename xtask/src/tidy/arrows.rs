@@ -169,6 +169,25 @@ pub(super) const TABLE: &[Row] = &[
         "component-base",
         &["api-object", "audit", "authn", "go-compat", "https-client", "https-server"],
     ),
+    row(
+        "authz-webhook-server",
+        &[
+            "access-reviews",
+            "api-object",
+            "audit",
+            "authn",
+            "authz",
+            "authz-chain",
+            "authz-rbac",
+            "authz-webhook",
+            "cluster-client",
+            "component-base",
+            "concurrency-limit",
+            "https-server",
+            "manifests",
+            "metrics",
+        ],
+    ),
     Row {
         from: "server",
         to: &[
@@ -218,6 +237,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
+            "authz-webhook-server",
             "cel",
             "cluster-client",
             "component-base",

@@ -25,6 +25,7 @@ const DIRECT_USERS: &[(&str, &str)] = &[
 const INDIRECT_USERS: &[&str] = &[
     "admission-hooks",
     "authz-reload",
+    "authz-webhook-server",
     "cli",
     "cluster-client",
     "component-base",

@@ -360,7 +360,7 @@ const ASSUMED_AUTHORIZERS: &str = "note: the API of a cluster does not tell its 
 
 /// Returns the async runtime of the process. Questions run one after the other, so one thread is enough. The
 /// runtime is never dropped, because dropping it would wait for pending name lookups.
-pub(super) fn shared_runtime() -> io::Result<&'static Runtime> {
+pub(crate) fn shared_runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);

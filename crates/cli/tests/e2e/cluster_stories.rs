@@ -8,3 +8,5 @@ mod cluster;
 mod kube_apiserver;
 mod live_questions;
 mod random_policy;
+mod webhook;
+mod webhook_process;
