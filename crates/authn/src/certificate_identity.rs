@@ -5,6 +5,7 @@ use std::sync::Arc;
 use authz::User;
 use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
+use x509_verify::Certificate;
 
 use crate::client_certificate::{self, CertificateAuthorities, CertificateError, ValidityPeriod};
 use crate::last_token_cache::LastTokenCache;
@@ -67,8 +68,7 @@ pub(crate) fn check_front_proxy_certificate(
 ) -> CertificateCheck<()> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
     CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
-        let parsed =
-            client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+        let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
         let name = client_certificate::common_name(&parsed)?;
         if allowed_names.is_empty() || allowed_names.contains(&name) {
             Ok(Some(((), validity)))
@@ -86,9 +86,8 @@ pub(crate) fn check_client_certificate(
 ) -> CertificateCheck<Arc<User>> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
     CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
-        let parsed =
-            client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
-        let user = client_certificate::user_from_subject(leaf, &parsed)?;
+        let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
+        let user = client_certificate::user_from_subject(&parsed)?;
         Ok(user.map(|user| {
             let mut user = Arc::new(user);
             add_authenticated_group(&mut user);
