@@ -5,9 +5,6 @@ mod certificate_subject;
 use jiff::Timestamp;
 use ring::digest;
 use rustls_pki_types::CertificateDer;
-use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::ParsedExtension;
-use x509_parser::prelude::FromDer;
 use x509_verify::{Certificate, CertificateUsage, Roots};
 
 pub(crate) use certificate_subject::{common_name, user_from_subject};
@@ -117,7 +114,7 @@ impl CertificateAuthorities {
         if presented.len() > PRESENTED_CERTIFICATES_MAX {
             return Err(CertificateError::TooMany);
         }
-        let parsed = parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+        let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
         let untrusted = |reason: String| CertificateError::Untrusted {
             certificate: describe_certificate(&parsed),
             reason,
@@ -138,29 +135,13 @@ impl CertificateAuthorities {
     }
 }
 
-/// Parses a certificate; `None` if it is malformed or bytes follow it.
-pub(crate) fn parse_certificate<'c>(
-    certificate: &'c CertificateDer<'_>,
-) -> Option<X509Certificate<'c>> {
-    match X509Certificate::from_der(certificate.as_ref()) {
-        Ok(([], parsed)) => Some(parsed),
-        _ => None,
-    }
-}
-
-fn describe_certificate(certificate: &X509Certificate<'_>) -> String {
-    let (mut subject, mut authority) = (String::new(), String::new());
-    for extension in certificate.extensions() {
-        match extension.parsed_extension() {
-            ParsedExtension::SubjectKeyIdentifier(id) => subject = format_hex_pairs(id.0),
-            ParsedExtension::AuthorityKeyIdentifier(id) => {
-                authority =
-                    id.key_identifier.as_ref().map(|id| format_hex_pairs(id.0)).unwrap_or_default();
-            }
-            _ => {}
-        }
-    }
-    format!("SN={}, SKID={subject}, AKID={authority}", certificate.serial)
+fn describe_certificate(certificate: &Certificate) -> String {
+    format!(
+        "SN={}, SKID={}, AKID={}",
+        certificate.serial_number_text(),
+        format_hex_pairs(certificate.subject_key_id()),
+        format_hex_pairs(certificate.authority_key_id())
+    )
 }
 
 /// Upper-case hexadecimal digits, as `AB:CD`.

@@ -4,16 +4,10 @@ use std::sync::Arc;
 
 use rustls::{CertificateError, Error, OtherError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use x509_parser::certificate::X509Certificate;
-use x509_parser::der_parser::{Oid, oid};
-use x509_parser::oid_registry::{OID_PKCS1_SHA1WITHRSA, OID_X509_EXT_SUBJECT_ALT_NAME};
-use x509_parser::prelude::FromDer as _;
-use x509_verify::{ServerCertificateCheck, TrustedRootsCheck, VerifyError};
+use x509_verify::{Certificate, ServerCertificateCheck, TrustedRootsCheck, VerifyError};
 
 use crate::certificate_observer::CertificateObserver;
 use crate::server_trust::{ServerTrust, system_roots};
-
-const OID_ECDSA_WITH_SHA1: Oid<'static> = oid!(1.2.840.10045.4.1);
 
 /// Checks the certificates of servers. It reports insecure certificates to the observer, accepted or not.
 pub(crate) struct CertificateCheck {
@@ -95,9 +89,8 @@ impl CertificateWeaknesses {
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
     ) -> Self {
-        let is_missing_san = X509Certificate::from_der(end_entity).is_ok_and(|(_, leaf)| {
-            !leaf.extensions().iter().any(|it| it.oid == OID_X509_EXT_SUBJECT_ALT_NAME)
-        });
+        let is_missing_san =
+            Certificate::parse(end_entity).is_ok_and(|leaf| !leaf.has_alternative_names());
         let mut shown = std::iter::once(end_entity).chain(intermediates);
         Self { is_missing_san, is_signed_with_sha1: shown.any(is_signed_with_sha1) }
     }
@@ -127,10 +120,6 @@ impl CertificateWeaknesses {
 /// Reports whether a certificate is signed with SHA-1. Signatures of self-signed certificates do not count, since
 /// verification ignores them.
 fn is_signed_with_sha1(certificate: &CertificateDer<'_>) -> bool {
-    X509Certificate::from_der(certificate).is_ok_and(|(_, certificate)| {
-        let algorithm = certificate.signature_algorithm.oid();
-        let is_signed_with_sha1 =
-            *algorithm == OID_PKCS1_SHA1WITHRSA || *algorithm == OID_ECDSA_WITH_SHA1;
-        is_signed_with_sha1 && certificate.issuer() != certificate.subject()
-    })
+    Certificate::parse(certificate)
+        .is_ok_and(|certificate| certificate.has_sha1_signature() && !certificate.is_self_issued())
 }

@@ -9,6 +9,7 @@ mod certificate_file;
 mod certificate_renewal;
 mod host_addresses;
 mod issue_certificate;
+mod key_pair;
 mod private_files;
 mod server_names;
 mod shared_pki;
@@ -17,10 +18,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rcgen::KeyPair;
-
 use self::certificate_file::Certificate;
-use self::issue_certificate::IssuingAuthority;
+use self::issue_certificate::{IssueError, IssuingAuthority};
+use self::key_pair::KeyPair;
 use crate::watched_files::FileReadError;
 
 pub use self::admin_kubeconfig::write_admin_kubeconfig;
@@ -235,8 +235,8 @@ struct PkiFileGenerator<'a> {
 }
 
 /// Issues a certificate for a key, signed by an authority.
-type LeafCertificateIssuer<'a> =
-    &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, rcgen::Error>;
+type IssueLeafCertificate<'a> =
+    &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, IssueError>;
 
 impl PkiFileGenerator<'_> {
     fn certificate_and_key_paths(&self, name: &str) -> CertificateFiles {
@@ -308,17 +308,16 @@ impl PkiFileGenerator<'_> {
     ) -> Result<String, PkiError> {
         let ca_key = read_existing_key(&ca.key, "a certificate has to be issued")?;
         ca_certificate.check_matches_key(&ca_key, ca)?;
-        IssuingAuthority::new(ca_certificate, ca_key)
-            .and_then(|authority| issue(&authority, key))
+        issue(&IssuingAuthority::new(ca_certificate, ca_key), key)
             .map_err(|error| certificate_generation_error(&files.certificate_path, &error))
     }
 
     /// Reads the key in a file, and generates it if it does not exist.
     fn ensure_key(&mut self, path: &Path) -> Result<KeyPair, PkiError> {
         if !path.exists() {
-            let key = issue_certificate::generate_key_pair()
+            let key = KeyPair::generate_pem()
                 .map_err(|error| certificate_generation_error(path, &error))?;
-            self.create_file(path, key.serialize_pem().as_bytes())?;
+            self.create_file(path, key.as_bytes())?;
         }
         read_existing_key(path, "it was just written")
     }
@@ -376,7 +375,7 @@ fn missing_file_error(path: &Path, reason: &'static str) -> PkiError {
     PkiError::Missing { path: path.display().to_string(), reason }
 }
 
-fn certificate_generation_error(path: &Path, error: &rcgen::Error) -> PkiError {
+fn certificate_generation_error(path: &Path, error: &IssueError) -> PkiError {
     PkiError::Make { path: path.display().to_string(), reason: error.to_string() }
 }
 

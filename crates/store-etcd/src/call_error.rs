@@ -1,9 +1,8 @@
 //! Errors of requests to etcd.
 
-use std::error::Error;
-
 use store::{ReadError, Unavailable};
-use tonic::{Code, ConnectError, Status};
+
+use crate::grpc::{GrpcCode, GrpcError};
 
 /// The reason why a request to etcd failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,68 +67,53 @@ pub(crate) struct CallFailure {
 }
 
 impl CallFailure {
-    /// Makes the failure of a member that cannot be reached.
-    pub(crate) fn unreachable_member_failure(uri: &str, why: &str) -> Self {
-        let reason = format!("etcd member {uri}: {why}").into();
-        Self { error: Unavailable { reason }.into(), fault_source: FaultSource::Connection }
-    }
-
-    /// Converts a gRPC status. Some errors of etcd differ only in their message, which is part of its API.
-    pub(crate) fn from_grpc_status(uri: &str, status: &Status) -> Self {
-        let text = status.message();
+    /// Classifies an error of a call to a member. Some errors of etcd differ only in their message, which is part of
+    /// its API.
+    pub(crate) fn from_grpc_error(uri: &str, error: &GrpcError) -> Self {
+        let text = error.message();
         let by_request = |error| Self { error, fault_source: FaultSource::Request };
-        let reason = || Unavailable { reason: format!("etcd member {uri}: {text}").into() };
-        match status.code() {
-            Code::OutOfRange if text.contains("has been compacted") => {
+        let unavailable = |fault_source| {
+            let reason = format!("etcd member {uri}: {text}").into();
+            Self { error: Unavailable { reason }.into(), fault_source }
+        };
+        let code = match error {
+            GrpcError::NotConnected(_) => return unavailable(FaultSource::Connection),
+            GrpcError::Broken(_) => return unavailable(FaultSource::Member),
+            GrpcError::RequestTooLarge => return by_request(CallError::RequestTooLarge),
+            GrpcError::ResponseTooLarge => return by_request(CallError::ResponseTooLarge),
+            GrpcError::Status(code, _) => code,
+        };
+        match code {
+            GrpcCode::OutOfRange if text.contains("has been compacted") => {
                 by_request(CallError::Compacted)
             }
-            Code::OutOfRange if text.contains("future revision") => by_request(CallError::Future),
-            Code::OutOfRange if text.contains("length too large") => {
-                by_request(CallError::ResponseTooLarge)
+            GrpcCode::OutOfRange if text.contains("future revision") => {
+                by_request(CallError::Future)
             }
-            Code::InvalidArgument if text.contains("request is too large") => {
+            GrpcCode::InvalidArgument if text.contains("request is too large") => {
                 by_request(CallError::RequestTooLarge)
             }
-            Code::ResourceExhausted if text.contains("database space exceeded") => {
+            GrpcCode::ResourceExhausted if text.contains("database space exceeded") => {
                 by_request(CallError::NoSpace)
             }
-            Code::NotFound if text.contains("lease not found") => by_request(CallError::NoLease),
-            Code::InvalidArgument
-            | Code::NotFound
-            | Code::AlreadyExists
-            | Code::PermissionDenied
-            | Code::Unauthenticated
-            | Code::ResourceExhausted
-            | Code::FailedPrecondition
-            | Code::OutOfRange
-            | Code::Unimplemented => by_request(reason().into()),
-            Code::DeadlineExceeded => {
+            GrpcCode::NotFound if text.contains("lease not found") => {
+                by_request(CallError::NoLease)
+            }
+            GrpcCode::InvalidArgument
+            | GrpcCode::NotFound
+            | GrpcCode::AlreadyExists
+            | GrpcCode::PermissionDenied
+            | GrpcCode::Unauthenticated
+            | GrpcCode::ResourceExhausted
+            | GrpcCode::FailedPrecondition
+            | GrpcCode::OutOfRange
+            | GrpcCode::Unimplemented => unavailable(FaultSource::Request),
+            GrpcCode::DeadlineExceeded => {
                 Self { error: CallError::Timeout, fault_source: FaultSource::Member }
             }
-            Code::Unavailable if is_failure_before_sending(status) => {
-                Self::unreachable_member_failure(uri, text)
-            }
-            Code::Ok
-            | Code::Cancelled
-            | Code::Unknown
-            | Code::Aborted
-            | Code::Internal
-            | Code::Unavailable
-            | Code::DataLoss => Self { error: reason().into(), fault_source: FaultSource::Member },
+            GrpcCode::Other => unavailable(FaultSource::Member),
         }
     }
-}
-
-/// Reports whether the request failed before a connection existed.
-fn is_failure_before_sending(status: &Status) -> bool {
-    let mut cause = status.source();
-    while let Some(error) = cause {
-        if error.is::<ConnectError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }
 
 #[cfg(test)]
@@ -138,24 +122,29 @@ mod tests {
 
     #[test]
     fn etcd_error_messages_are_classified() {
-        let failure =
-            |code, text: &str| CallFailure::from_grpc_status("m", &Status::new(code, text));
+        let failure = |code, text: &str| {
+            CallFailure::from_grpc_error("m", &GrpcError::Status(code, text.to_owned()))
+        };
         let request = |error| CallFailure { error, fault_source: FaultSource::Request };
         for (code, text, error) in [
             (
-                Code::OutOfRange,
+                GrpcCode::OutOfRange,
                 "etcdserver: mvcc: required revision has been compacted",
                 CallError::Compacted,
             ),
             (
-                Code::OutOfRange,
+                GrpcCode::OutOfRange,
                 "etcdserver: mvcc: required revision is a future revision",
                 CallError::Future,
             ),
-            (Code::InvalidArgument, "etcdserver: request is too large", CallError::RequestTooLarge),
-            (Code::NotFound, "etcdserver: requested lease not found", CallError::NoLease),
             (
-                Code::ResourceExhausted,
+                GrpcCode::InvalidArgument,
+                "etcdserver: request is too large",
+                CallError::RequestTooLarge,
+            ),
+            (GrpcCode::NotFound, "etcdserver: requested lease not found", CallError::NoLease),
+            (
+                GrpcCode::ResourceExhausted,
                 "etcdserver: mvcc: database space exceeded",
                 CallError::NoSpace,
             ),
@@ -163,8 +152,8 @@ mod tests {
             assert_eq!(failure(code, text), request(error), "{text}");
         }
         let late = CallFailure { error: CallError::Timeout, fault_source: FaultSource::Member };
-        assert_eq!(failure(Code::DeadlineExceeded, "context deadline exceeded"), late);
-        let leaderless = failure(Code::Unavailable, "etcdserver: no leader");
+        assert_eq!(failure(GrpcCode::DeadlineExceeded, "context deadline exceeded"), late);
+        let leaderless = failure(GrpcCode::Other, "etcdserver: no leader");
         let reason = "etcd member m: etcdserver: no leader".into();
         let error = CallError::Unavailable(Unavailable { reason });
         assert_eq!(leaderless, CallFailure { error, fault_source: FaultSource::Member });
@@ -172,9 +161,18 @@ mod tests {
 
     #[test]
     fn a_request_without_connection_was_not_sent() {
-        let refused = ConnectError(Box::from("refused"));
-        let status = Status::from_error(Box::new(refused));
-        let failure = CallFailure::from_grpc_status("m", &status);
+        let refused = GrpcError::NotConnected("refused".to_owned());
+        let failure = CallFailure::from_grpc_error("m", &refused);
         assert_eq!(failure.fault_source, FaultSource::Connection);
+    }
+    #[test]
+    fn it_is_unknown_whether_a_request_on_a_broken_connection_was_carried_out() {
+        let broken = GrpcError::Broken("reset".to_owned());
+        let failure = CallFailure::from_grpc_error("m", &broken);
+        assert_eq!(failure.fault_source, FaultSource::Member);
+        assert_eq!(
+            failure.error,
+            CallError::Unavailable(Unavailable { reason: "etcd member m: reset".into() })
+        );
     }
 }

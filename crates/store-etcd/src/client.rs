@@ -6,22 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::uri::PathAndQuery;
-use prost::Message;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use store::{ReadError, Revision, Unavailable};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tokio_stream::StreamExt;
-use tonic::metadata::MetadataValue;
-use tonic::{Request, Streaming};
-use tonic_prost::ProstCodec;
 
 use crate::call_error::{CallError, CallFailure, FaultSource};
-use crate::etcd_messages::{
-    RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse,
-};
+use crate::etcd_messages::{RangeRequest, WatchCreateRequest, WatchRequest, WatchResponse};
+use crate::grpc::ResponseStream;
 use crate::member::{EtcdMethod, Member, MemberConnection, RANGE, attempt_call};
 use crate::options::MemberAddress;
+use crate::protobuf::{DecodeMessage, EncodeMessage};
 
 /// Maximum concurrent requests; further ones wait. etcd serves about ten thousand a second, so this is a few
 /// dozen milliseconds of work.
@@ -48,7 +43,7 @@ pub(crate) struct Client {
 
 /// An open etcd watch and the member that serves it.
 pub(crate) struct WatchStream {
-    response_stream: Streaming<WatchResponse>,
+    response_stream: ResponseStream,
     members: Arc<[Member]>,
     member_index: usize,
     connection: MemberConnection,
@@ -57,10 +52,13 @@ pub(crate) struct WatchStream {
 impl WatchStream {
     /// The next message. Dropping the future loses no message.
     pub(crate) async fn next(&mut self) -> Result<WatchResponse, Unavailable> {
-        let reason = match self.response_stream.message().await {
-            Ok(Some(message)) => return Ok(message),
+        let reason = match self.response_stream.next_message().await {
+            Ok(Some(message)) => match WatchResponse::decode(message) {
+                Ok(message) => return Ok(message),
+                Err(error) => error.to_string(),
+            },
             Ok(None) => "it has ended a watch".to_owned(),
-            Err(status) => status.message().to_owned(),
+            Err(error) => error.message().to_owned(),
         };
         self.mark_member_failed();
         Err(self.unavailable_error(&reason))
@@ -139,8 +137,8 @@ impl Client {
     /// 4. A request that is not repeatable goes to another member only if it was never sent to this one.
     pub(crate) async fn call<Q, A>(&self, method: EtcdMethod, request: &Q) -> Result<A, CallError>
     where
-        Q: Message + Clone + 'static,
-        A: Message + Default + 'static,
+        Q: EncodeMessage,
+        A: DecodeMessage,
     {
         self.call_with_timeout(self.request_timeout.min(method.total_time_max), method, request)
             .await
@@ -154,9 +152,23 @@ impl Client {
         request: &Q,
     ) -> Result<A, CallError>
     where
-        Q: Message + Clone + 'static,
-        A: Message + Default + 'static,
+        Q: EncodeMessage,
+        A: DecodeMessage,
     {
+        let answer = self.call_encoded(time, method, &request.encode()).await?;
+        A::decode(answer).map_err(|error| {
+            let reason = format!("etcd sends an answer that can not be read: {error}").into();
+            CallError::Unavailable(Unavailable { reason })
+        })
+    }
+
+    /// Sends an encoded request and returns the encoded answer.
+    async fn call_encoded(
+        &self,
+        time: Duration,
+        method: EtcdMethod,
+        request: &[u8],
+    ) -> Result<Bytes, CallError> {
         let deadline = Instant::now() + time;
         let permit = timeout_at(deadline, self.request_permits.acquire()).await;
         let _permit =
@@ -178,7 +190,7 @@ impl Client {
                 }
                 EtcdMethod { .. } => left / n_left,
             };
-            let fault = match attempt_call(share, member, method, request.clone()).await {
+            let fault = match attempt_call(share, member, method, request).await {
                 Ok(answer) => return Ok(answer),
                 Err(CallFailure { error, fault_source: fault }) => {
                     failure = error;
@@ -224,11 +236,10 @@ impl Client {
     /// is still down.
     pub(crate) async fn probe_failed_members(&self) {
         let key = Bytes::from_static(b"\0");
-        let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
+        let range = RangeRequest { key, count_only: true, ..RangeRequest::default() }.encode();
         while let Ok(members) = self.members() {
             for member in members.iter().filter(|member| member.is_down()) {
-                let probe = attempt_call(PROBE_TIMEOUT, member, RANGE, range.clone());
-                if let Ok(RangeResponse { .. }) = probe.await {
+                if attempt_call(PROBE_TIMEOUT, member, RANGE, &range).await.is_ok() {
                     member.mark_recovered();
                 }
             }
@@ -245,33 +256,26 @@ impl Client {
         let members = self.members()?;
         let at = self.member_order(&members).pop_front().unwrap_or_default();
         let member = members.get(at).ok_or_else(Unavailable::store_closed)?;
-        // The request stream stays open: etcd could treat its end as the end of the watch.
-        let requests = tokio_stream::once(WatchRequest { create: Some(create) })
-            .chain(tokio_stream::pending());
-        let mut request = Request::new(requests);
-        request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+        let request = WatchRequest { create: Some(create) }.encode();
+        let headers = HeaderMap::from_iter([(
+            HeaderName::from_static("hasleader"),
+            HeaderValue::from_static("true"),
+        )]);
         let connection = member.current_connection();
-        let open = async {
-            let mut grpc_client = connection.grpc_client();
-            grpc_client.ready().await.map_err(|error| error.to_string())?;
-            let path = PathAndQuery::from_static(WATCH_METHOD_PATH);
-            let answer = grpc_client.streaming(request, path, ProstCodec::default()).await;
-            answer.map_err(|status| status.message().to_owned())
-        };
+        let open = connection.channel.open_stream(WATCH_METHOD_PATH, headers, &request);
         let opened = timeout(self.request_timeout.min(WATCH_OPEN_TIMEOUT), open).await;
         let reason = match opened {
-            Ok(Ok(answer)) => {
-                let stream = answer.into_inner();
+            Ok(Ok(response_stream)) => {
                 return Ok(WatchStream {
-                    response_stream: stream,
+                    response_stream,
                     members: members.clone(),
                     member_index: at,
                     connection,
                 });
             }
-            Ok(Err(reason)) => {
+            Ok(Err(error)) => {
                 member.mark_failed();
-                reason
+                error.message().to_owned()
             }
             Err(_) => {
                 member.abandon_connection(&connection);

@@ -1,24 +1,16 @@
 //! One member of the cluster: its connection, and one attempt of a request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::uri::PathAndQuery;
-use prost::Message;
+use bytes::Bytes;
 use tokio::time::timeout;
-use tonic::Request;
-use tonic::client::Grpc;
-use tonic::transport::Channel;
-use tonic_prost::ProstCodec;
 
 use crate::call_error::{CallError, CallFailure, FaultSource};
+use crate::grpc::Channel;
 use crate::options::MemberAddress;
 
-/// Largest request in bytes: the largest value plus overhead.
-const SEND_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Largest answer in bytes. Lists are read in rounds far below it.
-const RECEIVE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Maximum time of a read of one key, so that callers learn within five seconds that the read failed.
 const GET_TIME_MAX: Duration = Duration::from_secs(4);
 /// Maximum time of one attempt of such a read, except the last. The answer is small and takes
@@ -68,22 +60,15 @@ pub(crate) struct Member {
 /// A lazy connection to a member.
 #[derive(Clone)]
 pub(crate) struct MemberConnection {
-    channel: Channel,
+    pub(crate) channel: Arc<Channel>,
     /// Number of earlier connections.
     generation: u64,
 }
 
-impl MemberConnection {
-    pub(crate) fn grpc_client(&self) -> Grpc<Channel> {
-        Grpc::new(self.channel.clone())
-            .max_encoding_message_size(SEND_BYTES_MAX)
-            .max_decoding_message_size(RECEIVE_BYTES_MAX)
-    }
-}
-
 impl Member {
     pub(crate) fn new(address: MemberAddress) -> Self {
-        let connection = MemberConnection { channel: address.open_channel(), generation: 0 };
+        let connection =
+            MemberConnection { channel: Arc::new(address.open_channel()), generation: 0 };
         Self {
             uri: address.uri(),
             member_address: address,
@@ -116,7 +101,7 @@ impl Member {
         // Only the first of several waiters replaces the connection.
         if current.generation == connection.generation {
             *current = MemberConnection {
-                channel: self.member_address.open_channel(),
+                channel: Arc::new(self.member_address.open_channel()),
                 generation: connection.generation + 1,
             };
         }
@@ -124,28 +109,18 @@ impl Member {
 }
 
 /// Sends one request to one member, with a timeout.
-pub(crate) async fn attempt_call<Q, A>(
+pub(crate) async fn attempt_call(
     time: Duration,
     member: &Member,
     method: EtcdMethod,
-    request: Q,
-) -> Result<A, CallFailure>
-where
-    Q: Message + 'static,
-    A: Message + Default + 'static,
-{
+    request: &[u8],
+) -> Result<Bytes, CallFailure> {
     let connection = member.current_connection();
-    let ask = async {
-        let mut grpc_client = connection.grpc_client();
-        let unreachable = |why: &str| CallFailure::unreachable_member_failure(&member.uri, why);
-        grpc_client.ready().await.map_err(|error| unreachable(&error.to_string()))?;
-        let path = PathAndQuery::from_static(method.path);
-        let answer = grpc_client.unary(Request::new(request), path, ProstCodec::default()).await;
-        let failed = |status| CallFailure::from_grpc_status(&member.uri, &status);
-        answer.map(tonic::Response::into_inner).map_err(failed)
-    };
-    timeout(time, ask).await.unwrap_or_else(|_| {
-        member.abandon_connection(&connection);
-        Err(CallFailure { error: CallError::Timeout, fault_source: FaultSource::Member })
-    })
+    match timeout(time, connection.channel.call(method.path, request)).await {
+        Ok(answer) => answer.map_err(|error| CallFailure::from_grpc_error(&member.uri, &error)),
+        Err(_) => {
+            member.abandon_connection(&connection);
+            Err(CallFailure { error: CallError::Timeout, fault_source: FaultSource::Member })
+        }
+    }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::Uri;
 use store::Prefix;
-use tonic::transport::{Channel, Endpoint};
 
+use crate::grpc::{CONNECT_TIMEOUT, Channel};
 use crate::tls::{Connector, TlsFiles, TlsFilesError};
 
 /// Options for opening a store on etcd.
@@ -83,32 +83,20 @@ pub enum OpenError {
     },
 }
 
-/// Timeout of a connection attempt.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Keep-alive interval of a connection in use. Members refuse less than five seconds.
-const PING_INTERVAL: Duration = Duration::from_secs(6);
-/// Keep-alive timeout. Together with the interval it is below the maximum silence of a watch.
-const PING_TIMEOUT: Duration = Duration::from_secs(3);
-/// HTTP/2 flow control window of one stream.
-const STREAM_WINDOW_BYTES: u32 = 512 * 1024;
-/// HTTP/2 flow control window of a connection. It covers all streams that may stall, so that others never
-/// wait for them.
-const CONNECTION_WINDOW_BYTES: u32 = 32 * 1024 * 1024;
-
 /// The address of a member and the connector for it.
 pub(crate) struct MemberAddress {
-    endpoint: Endpoint,
+    uri: Uri,
     connector: Connector,
 }
 
 impl MemberAddress {
     pub(crate) fn uri(&self) -> String {
-        self.endpoint.uri().to_string()
+        self.uri.to_string()
     }
 
     /// A channel that connects lazily and reconnects.
     pub(crate) fn open_channel(&self) -> Channel {
-        self.endpoint.connect_with_connector_lazy(self.connector.clone())
+        Channel::new(self.uri.clone(), self.connector.clone())
     }
 }
 
@@ -138,12 +126,6 @@ fn parse_member_address(
         Some("https") => true,
         Some(_) | None => return Err(malformed()),
     };
-    let endpoint = Endpoint::from(uri)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     let tls = match (is_secure, files) {
         (false, _) => None,
         (true, None) => return Err(OpenError::NoCa { endpoint: text.to_owned() }),
@@ -153,7 +135,7 @@ fn parse_member_address(
             Some(Arc::clone(files))
         }
     };
-    Ok(MemberAddress { endpoint, connector: Connector::new(CONNECT_TIMEOUT, tls) })
+    Ok(MemberAddress { uri, connector: Connector::new(CONNECT_TIMEOUT, tls) })
 }
 
 #[cfg(test)]

@@ -3,13 +3,11 @@
 //! Every new connection reads the certificate files again. So a renewed client certificate is used, and a removed
 //! CA is no longer trusted, without a restart.
 
+use std::error::Error;
 use std::fs;
-use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
@@ -163,35 +161,25 @@ pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-type ConnectResult = Result<TokioIo<Box<dyn ByteStream>>, Box<dyn std::error::Error + Send + Sync>>;
-
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Box<dyn ByteStream>>;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-    type Future = Pin<Box<dyn Future<Output = ConnectResult> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.tcp_connector.poll_ready(cx).map_err(Into::into)
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
+impl Connector {
+    /// Opens a connection to the host and port of a URI.
+    pub(crate) async fn connect(
+        &self,
+        uri: &Uri,
+    ) -> Result<TokioIo<Box<dyn ByteStream>>, Box<dyn Error + Send + Sync>> {
+        let mut tcp = self.tcp_connector.clone();
+        let stream = tcp.call(uri.clone()).await?.into_inner();
+        let Some(files) = self.tls_files.clone() else {
+            return Ok(TokioIo::new(Box::new(stream)));
+        };
+        let config = tokio::task::spawn_blocking(move || files.load_or_last_valid()).await??;
         let host = uri.host().unwrap_or_default();
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let tcp = self.tcp_connector.call(uri);
-        let tls = self.tls_files.clone();
-        Box::pin(async move {
-            let stream = tcp.await?.into_inner();
-            let Some(files) = tls else {
-                return Ok(TokioIo::new(Box::new(stream) as Box<dyn ByteStream>));
-            };
-            let config = tokio::task::spawn_blocking(move || files.load_tls_config_or_last_valid())
-                .await??;
-            let name = ServerName::try_from(name)?;
-            let stream = TlsConnector::from(config).connect(name, stream).await?;
-            if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {
-                return Err("the member does not speak HTTP/2".into());
-            }
-            Ok(TokioIo::new(Box::new(stream) as Box<dyn ByteStream>))
-        })
+        let name = ServerName::try_from(name)?;
+        let stream = TlsConnector::from(config).connect(name, stream).await?;
+        if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {
+            return Err("the member does not speak HTTP/2".into());
+        }
+        Ok(TokioIo::new(Box::new(stream)))
     }
 }

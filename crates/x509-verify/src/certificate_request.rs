@@ -1,11 +1,8 @@
 //! PKCS #10 certificate signing requests.
 
 use crate::der::{self, DerReader, DerTag};
+use crate::distinguished_name::{self, COMMON_NAME, ORGANIZATION};
 use crate::signature::{PublicKey, SignatureFault, SignedData};
-
-/// The attribute `organizationName`, 2.5.4.10.
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 
 /// The reason why a certificate signing request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -68,41 +65,12 @@ fn parse_request_info(bytes: &[u8]) -> Option<(CertificateRequest, PublicKey, Si
     Some((read_subject(subject)?, key, signed))
 }
 
-fn read_subject(mut subject: DerReader<'_>) -> Option<CertificateRequest> {
-    let (mut organizations, mut common_name) = (Vec::new(), String::new());
-    while !subject.is_empty() {
-        let mut attributes = subject.read_nested(DerTag::SET)?;
-        while !attributes.is_empty() {
-            let mut attribute = attributes.read_nested(DerTag::SEQUENCE)?;
-            let kind = attribute.read_value(DerTag::OID)?;
-            let value = attribute.read_any_value()?;
-            attribute.expect_end()?;
-            if kind.contents == ORGANIZATION {
-                organizations.push(decode_attribute_text(value.tag, value.contents)?);
-            }
-            if kind.contents == COMMON_NAME {
-                common_name = decode_attribute_text(value.tag, value.contents)?;
-            }
-        }
-    }
-    Some(CertificateRequest { organizations, common_name })
-}
-
-/// Decodes an attribute value. Unknown string types make the request malformed, as in Go.
-fn decode_attribute_text(tag: DerTag, contents: &[u8]) -> Option<String> {
-    match tag {
-        DerTag::UTF8_STRING
-        | DerTag::PRINTABLE_STRING
-        | DerTag::IA5_STRING
-        | DerTag::NUMERIC_STRING => String::from_utf8(contents.to_vec()).ok(),
-        DerTag::T61_STRING => Some(contents.iter().copied().map(char::from).collect()),
-        DerTag::BMP_STRING => {
-            let (pairs, rest) = contents.as_chunks::<2>();
-            let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
-            // A final NUL is a terminator and not part of the text.
-            units.pop_if(|last| *last == 0);
-            String::from_utf16(&units).ok().filter(|_| rest.is_empty())
-        }
-        _ => None,
-    }
+/// Reads the user that a subject names. Other string types than those of Go make the request malformed.
+fn read_subject(subject: DerReader<'_>) -> Option<CertificateRequest> {
+    let attributes = distinguished_name::read_attributes(subject)?;
+    let common_names = distinguished_name::attribute_texts(&attributes, COMMON_NAME)?;
+    Some(CertificateRequest {
+        organizations: distinguished_name::attribute_texts(&attributes, ORGANIZATION)?,
+        common_name: common_names.into_iter().next_back().unwrap_or_default(),
+    })
 }

@@ -8,7 +8,8 @@
 pub struct DerTag(pub u8);
 
 impl DerTag {
-    pub(crate) const BOOLEAN: Self = Self(0x01);
+    /// The tag of a BOOLEAN.
+    pub const BOOLEAN: Self = Self(0x01);
     /// The tag of an INTEGER.
     pub const INTEGER: Self = Self(0x02);
     /// The tag of a BIT STRING.
@@ -19,7 +20,8 @@ impl DerTag {
     pub const NULL: Self = Self(0x05);
     /// The tag of an OBJECT IDENTIFIER.
     pub const OID: Self = Self(0x06);
-    pub(crate) const UTF8_STRING: Self = Self(0x0c);
+    /// The tag of a UTF8String.
+    pub const UTF8_STRING: Self = Self(0x0c);
     pub(crate) const NUMERIC_STRING: Self = Self(0x12);
     pub(crate) const PRINTABLE_STRING: Self = Self(0x13);
     pub(crate) const T61_STRING: Self = Self(0x14);
@@ -29,10 +31,11 @@ impl DerTag {
     pub(crate) const BMP_STRING: Self = Self(0x1e);
     /// The tag of a SEQUENCE.
     pub const SEQUENCE: Self = Self(0x30);
-    pub(crate) const SET: Self = Self(0x31);
+    /// The tag of a SET.
+    pub const SET: Self = Self(0x31);
 
     /// The tag of the primitive context-specific value `n`.
-    pub(crate) const fn primitive_context_tag(n: u8) -> Self {
+    pub const fn primitive_context_tag(n: u8) -> Self {
         Self(0x80 | n)
     }
 

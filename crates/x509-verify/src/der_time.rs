@@ -1,6 +1,9 @@
-//! Reads the timestamps in certificates.
+//! Reads and encodes the timestamps in certificates.
 
-use crate::der::{DerReader, DerTag};
+use crate::der::{DerReader, DerTag, encode_der_value};
+
+/// The last second that GeneralizedTime can express: 9999-12-31T23:59:59Z.
+const LAST_SECOND: i64 = 253_402_300_799;
 
 /// Reads a UTC timestamp with seconds, as seconds since 1970.
 pub(crate) fn read_time(reader: &mut DerReader<'_>) -> Option<i64> {
@@ -28,6 +31,32 @@ pub(crate) fn read_time(reader: &mut DerReader<'_>) -> Option<i64> {
         .then(|| days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
+/// Encodes a time in seconds since 1970: as UTCTime until 2049, as GeneralizedTime from 2050 (RFC 5280, 4.1.2.5).
+/// A time before 1970 becomes the first second of 1970, and one after the year 9999 the last second of 9999.
+#[must_use]
+pub fn encode_time(seconds: i64) -> Vec<u8> {
+    let seconds = seconds.clamp(0, LAST_SECOND);
+    let (mut days, second_of_day) = (seconds / 86_400, seconds % 86_400);
+    let (mut year, mut month) = (1970, 1);
+    while days >= days_in_year(year) {
+        days -= days_in_year(year);
+        year += 1;
+    }
+    while days >= days_in_month(year, month) {
+        days -= days_in_month(year, month);
+        month += 1;
+    }
+    let (day, hour, minute) = (days + 1, second_of_day / 3600, second_of_day / 60 % 60);
+    let rest = format!("{month:02}{day:02}{hour:02}{minute:02}{:02}Z", second_of_day % 60);
+    match year {
+        ..2050 => {
+            let text = format!("{:02}{rest}", year % 100);
+            encode_der_value(DerTag::UTC_TIME, &[text.as_bytes()])
+        }
+        _ => encode_der_value(DerTag::GENERALIZED_TIME, &[format!("{year}{rest}").as_bytes()]),
+    }
+}
+
 fn parse_digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
@@ -36,6 +65,10 @@ fn parse_digits(text: &[u8]) -> Option<i64> {
 
 fn is_leap_year(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in_year(year: i64) -> i64 {
+    if is_leap_year(year) { 366 } else { 365 }
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
@@ -59,6 +92,8 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn seconds(tag: DerTag, text: &str) -> Option<i64> {
@@ -91,6 +126,26 @@ mod tests {
             (DerTag::UTF8_STRING, "20500101000000Z", None),
         ] {
             assert_eq!(seconds(tag, text), want, "{text}");
+        }
+    }
+    #[test]
+    fn years_from_2050_are_encoded_with_four_digits() {
+        for (seconds, tag, text) in [
+            (0, DerTag::UTC_TIME, "700101000000Z"),
+            (-1, DerTag::UTC_TIME, "700101000000Z"),
+            (1_709_208_000, DerTag::UTC_TIME, "240229120000Z"),
+            (2_524_607_999, DerTag::UTC_TIME, "491231235959Z"),
+            (2_524_608_000, DerTag::GENERALIZED_TIME, "20500101000000Z"),
+            (i64::MAX, DerTag::GENERALIZED_TIME, "99991231235959Z"),
+        ] {
+            assert_eq!(encode_time(seconds), encode_der_value(tag, &[text.as_bytes()]), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_encoded_time_is_read_back(seconds in 0..=LAST_SECOND) {
+            prop_assert_eq!(read_time(&mut DerReader::new(&encode_time(seconds))), Some(seconds));
         }
     }
 }

@@ -29,12 +29,15 @@ pub(crate) struct BasicConstraints {
 
 /// The extended key usage extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ExtendedKeyUsage {
+pub struct ExtendedKeyUsage {
     /// Whether the extension names at least one usage. If it names none, every usage is permitted.
-    pub(crate) has_listed_usages: bool,
-    pub(crate) allows_any_usage: bool,
-    pub(crate) allows_client_auth: bool,
-    pub(crate) allows_server_auth: bool,
+    pub has_listed_usages: bool,
+    /// Whether it names `anyExtendedKeyUsage`.
+    pub allows_any_usage: bool,
+    /// Whether it names `clientAuth`.
+    pub allows_client_auth: bool,
+    /// Whether it names `serverAuth`.
+    pub allows_server_auth: bool,
 }
 
 /// Parses the contents of the field `extensions`.

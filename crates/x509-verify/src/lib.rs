@@ -19,6 +19,7 @@ mod certificate_request;
 mod chain_search;
 mod der;
 mod der_time;
+mod distinguished_name;
 mod extensions;
 #[cfg(feature = "rustls")]
 mod handshake_signature;
@@ -33,6 +34,9 @@ pub use certificate::{Certificate, MalformedCertificateError, OldCertificateVers
 pub use certificate_request::{CertificateRequest, CertificateRequestError};
 pub use chain_search::{CertificateUsage, Roots, Validity};
 pub use der::{DerReader, DerTag, DerValue, encode_der_value};
+pub use der_time::encode_time;
+pub use distinguished_name::{COMMON_NAME, ORGANIZATION};
+pub use extensions::ExtendedKeyUsage;
 #[cfg(feature = "rustls")]
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 pub use name_constraints::NameConstraintError;

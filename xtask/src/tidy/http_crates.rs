@@ -4,7 +4,7 @@ use super::Finding;
 use super::packages::Package;
 
 /// The packages that this rule covers.
-const HTTP_PACKAGES: [&str; 4] = ["h2", "hyper", "hyper-util", "tonic"];
+const HTTP_PACKAGES: [&str; 3] = ["h2", "hyper", "hyper-util"];
 
 /// The crates that may depend on hyper directly, and for what.
 const DIRECT_USERS: &[(&str, &str)] = &[

@@ -186,7 +186,7 @@ fn clients_are_trusted_as_by_kubernetes() {
 }
 
 fn user_of(der: &Der) -> Result<Option<authz::User>, CertificateError> {
-    user_from_subject(der, &parse_certificate(der).unwrap())
+    user_from_subject(&Certificate::parse(der).unwrap())
 }
 
 fn from_pem(pem: &str) -> Der {

@@ -4,10 +4,9 @@ use ring::rand::SystemRandom;
 use ring::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, RsaKeyPair};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::{PemObject, SectionKind};
-use x509_verify::{DerReader, DerTag};
+use x509_verify::{Certificate, DerReader, DerTag};
 
-use super::{KeyError, SignatureAlgorithm, SigningKey, VerifyingKey};
-use crate::client_certificate;
+use super::{Algorithm, KeyError, SigningKey, VerifyingKey};
 
 /// The object identifier of `rsaEncryption`.
 pub(super) const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
@@ -31,10 +30,9 @@ pub(super) fn parse_verifying_keys(pem: &str) -> Result<Vec<VerifyingKey>, KeyEr
         match kind {
             SectionKind::PublicKey => keys.push(parse_public_key(&der)?),
             SectionKind::Certificate => {
-                let der = CertificateDer::from(der);
-                let parsed =
-                    client_certificate::parse_certificate(&der).ok_or(KeyError::Malformed)?;
-                keys.push(parse_public_key(parsed.public_key().raw)?);
+                let parsed = Certificate::parse(&CertificateDer::from(der))
+                    .map_err(|_| KeyError::Malformed)?;
+                keys.push(parse_public_key(parsed.public_key_der())?);
             }
             _ => {
                 if let Some(key) = parse_private_key(kind, &der) {

@@ -8,9 +8,10 @@ use crate::cluster::Cluster;
 
 /// A certificate of the cluster's authority for bob of the group dev.
 fn issue(cluster: &Cluster, purpose: ExtendedKeyUsagePurpose) -> (String, String) {
-    let ca = std::fs::read_to_string(&cluster.pki.client_ca_file).unwrap();
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name.push(DnType::CommonName, "portcullis-ca");
     let ca_key = std::fs::read_to_string(cluster.pki.client_ca_file.with_extension("key")).unwrap();
-    let issuer = Issuer::from_ca_cert_pem(&ca, KeyPair::from_pem(&ca_key).unwrap()).unwrap();
+    let issuer = Issuer::new(authority, KeyPair::from_pem(&ca_key).unwrap());
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::OrganizationName, "dev");
     params.distinguished_name.push(DnType::CommonName, "bob");
