@@ -7,6 +7,7 @@ mod access_answer;
 mod authorizer_list;
 mod bounded_lines;
 mod callable_webhooks;
+mod cluster_comparison;
 mod cluster_flags;
 mod cluster_state;
 mod implicit_groups;
