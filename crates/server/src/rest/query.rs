@@ -312,8 +312,15 @@ impl Query {
 
     /// Checks the options that contradict each other in a watch.
     fn check_watch_options(&self, errors: &mut FieldErrors) {
-        let wanted = self.text_or_empty("resourceVersionMatch");
-        let is_initial_set = self.get("sendInitialEvents").is_some();
+        let mut wanted = self.text_or_empty("resourceVersionMatch");
+        let mut is_initial_set = self.get("sendInitialEvents").is_some();
+        // A watch that begins with the objects that exist has these options by default.
+        if !is_initial_set
+            && wanted.is_empty()
+            && matches!(self.text_or_empty("resourceVersion"), "" | "0")
+        {
+            (wanted, is_initial_set) = ("NotOlderThan", true);
+        }
         let path = FieldPath::root("resourceVersionMatch");
         if is_initial_set && wanted != "NotOlderThan" {
             errors.push(path.forbidden(
@@ -437,9 +444,11 @@ mod tests {
             assert_eq!(status.code, code, "{query}");
             assert!(status.message.contains(text), "{query} {}", status.message);
         }
-        for query in
-            ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan&resourceVersion=1"]
-        {
+        for query in [
+            "sendInitialEvents=true",
+            "resourceVersionMatch=NotOlderThan&resourceVersion=1",
+            "continue=x",
+        ] {
             let query = Query::parse(&format!("/x?watch=1&{query}"));
             assert_eq!(query.parse_watch_options().unwrap_err().code, 422, "{query:?}");
         }
