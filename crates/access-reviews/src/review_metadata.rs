@@ -40,7 +40,11 @@ const FIELDS: &[(&str, MetadataFieldType)] = &[
     ("finalizers", MetadataFieldType::Texts),
 ];
 
-/// The metadata of a body without its empty fields.
+/// The fields that only a server sets. Kubernetes drops them from every object that a client creates.
+pub(crate) const SET_BY_SERVER: [&str; 5] =
+    ["selfLink", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
+
+/// The metadata of a body without its empty fields and those that only a server sets.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
     metadata_fields: Map<String, Value>,
@@ -57,6 +61,7 @@ impl Metadata {
         for (name, field_type) in FIELDS {
             if let Some(value) = fields.get(name)
                 && !is_empty(&fields, name, value, *field_type)?
+                && !SET_BY_SERVER.contains(name)
             {
                 set_fields.insert((*name).to_owned(), value.clone());
             }

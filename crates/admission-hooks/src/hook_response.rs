@@ -15,8 +15,9 @@ use crate::call_failure::{
 };
 use crate::deserialize_objects;
 use crate::hook_denial::HookStatus;
-use crate::hook_observer::Phase;
-use crate::review_request::{KIND, review_version_name};
+use crate::json_patch::go_syntax_error;
+use crate::observer::Phase;
+use crate::review::{KIND, version_name};
 
 /// The valid response of a hook.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +122,10 @@ fn parse_json_object(body: &[u8]) -> Result<Value, CallFailure> {
         Ok(BoundedDocument::Object(tree)) => return Ok(Value::Object(tree)),
         Ok(BoundedDocument::Other(other)) => go_type_name(&other),
         Err(_) if !body.trim_ascii_start().starts_with(b"{") => "string",
-        Err(error) => return Err(undecodable_failure(error)),
+        Err(error) => {
+            let cause = go_syntax_error(body).unwrap_or_else(|| error.to_string());
+            return Err(undecodable_failure(cause));
+        }
     };
     Err(undecodable_failure(format!(
         "json: cannot unmarshal {found} into Go value of type {WANTED}"

@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for PatchOperationCount {
 }
 
 /// The error that Go reports about text that is not JSON; `None` if the reader of files accepts the text.
-fn go_syntax_error(bytes: &[u8]) -> Option<String> {
+pub(crate) fn go_syntax_error(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     document::json::parse_json(&text).err().map(|error| error.message)
 }

@@ -30,7 +30,9 @@ pub struct DeleteOptions {
     pub propagation_policy: Option<DeletionPropagation>,
     /// The deprecated form of the policy.
     pub orphan_dependents: Option<bool>,
-    /// The object must have this uid.
+    /// The body has preconditions, which may be empty.
+    pub has_preconditions_member: bool,
+    /// The object must have this uid. The empty uid is that of no object.
     pub uid: Option<String>,
     /// The object must have this resourceVersion.
     pub resource_version: Option<String>,
@@ -69,17 +71,18 @@ impl DeleteOptions {
             Some(value) => value.as_bool().map(Some).ok_or_else(|| wrong(member)),
         };
         let preconditions = match tree.get("preconditions") {
-            None | Some(Value::Null) => &Tree::new(),
-            Some(Value::Object(own)) => own,
+            None | Some(Value::Null) => None,
+            Some(Value::Object(own)) => Some(own),
             Some(_) => return Err(wrong("preconditions")),
         };
         let precondition = |member: &str| {
-            let own = string_member(preconditions, member);
-            (!own.is_empty()).then(|| own.to_owned())
+            let own = preconditions.and_then(|own| own.get(member)).and_then(Value::as_str);
+            own.map(str::to_owned)
         };
         Self {
             grace_period_seconds: integer("gracePeriodSeconds")?,
             orphan_dependents: truth("orphanDependents")?,
+            has_preconditions_member: preconditions.is_some(),
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
             ignores_read_error: truth(IGNORE_READ_ERROR)?.unwrap_or_default(),
@@ -120,13 +123,11 @@ impl DeleteOptions {
         };
         self.is_dry_run = parse_dry_run(dry_run, &mut errors);
         if self.ignores_read_error {
-            let has_preconditions = self.uid.is_some() || self.resource_version.is_some();
             for (is_set, other) in [
-                (!dry_run.is_empty(), ".dryRun"),
                 (policy.is_some(), ".propagationPolicy"),
                 (self.orphan_dependents.is_some(), ".orphanDependents"),
                 (self.grace_period_seconds.is_some(), ".gracePeriodSeconds"),
-                (has_preconditions, ".preconditions"),
+                (self.has_preconditions(), ".preconditions"),
             ] {
                 if is_set {
                     let detail = format!("cannot be set together with {other}");
@@ -138,6 +139,12 @@ impl DeleteOptions {
             true => Ok(self),
             false => Err(Status::invalid_object(&delete_options_kind(), "", &errors)),
         }
+    }
+
+    /// Reports whether the client set preconditions, in the body or in the query.
+    #[must_use]
+    pub fn has_preconditions(&self) -> bool {
+        self.has_preconditions_member || self.uid.is_some() || self.resource_version.is_some()
     }
 
     /// Checks that the options fit a deletion of many objects.
@@ -309,6 +316,25 @@ mod tests {
         let own = options(json!({"preconditions": {"uid": "b", "resourceVersion": "6"}})).unwrap();
         assert_eq!(own.check_preconditions(&kind, "x", &tree, 7).unwrap_err().code, 409);
         assert!(own.check_preconditions(&kind, "x", &tree, 6).is_ok());
+    }
+
+    #[test]
+    fn empty_preconditions_hold_for_no_object() {
+        let tree = json!({"metadata": {"uid": "b"}}).as_object().unwrap().clone();
+        let kind = GroupKind::new("", "ConfigMap");
+        for (preconditions, is_met) in [
+            (json!({"uid": ""}), false),
+            (json!({"resourceVersion": ""}), false),
+            (json!({"uid": null}), true),
+            (json!({}), true),
+        ] {
+            let own = options(json!({"preconditions": preconditions})).unwrap();
+            assert!(own.has_preconditions());
+            let found = own.check_preconditions(&kind, "x", &tree, 7);
+            assert_eq!(found.is_ok(), is_met, "{preconditions}");
+        }
+        let both = json!({"preconditions": {}, IGNORE_READ_ERROR: true});
+        assert!(options(both).unwrap_err().message.ends_with("set together with .preconditions"));
     }
 
     #[test]

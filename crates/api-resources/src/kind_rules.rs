@@ -16,6 +16,7 @@ mod lease_rules;
 mod namespace_rules;
 mod persistent_volume_rules;
 mod pod_rules;
+mod pod_template_defaults;
 mod pod_update;
 mod rbac_rules;
 mod reset_unwritable_fields;
@@ -23,6 +24,7 @@ mod secret_rules;
 mod semantic_equality;
 mod service_account_rules;
 mod service_rules;
+mod workload_defaults;
 
 pub use certificate_signing_request::{
     SignerPermission, forbidden_node_certificate_reason, forbidden_subject_reason,
@@ -98,6 +100,7 @@ const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// A value has another type than its field.
 pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
     conform_to_schema(resource, tree)?;
+    workload_defaults::prepare_create(resource, tree);
     match kind_rules(resource) {
         KindRules::CertificateSigningRequest => {
             certificate_signing_request::prepare_certificate_request_create(tree)
@@ -128,6 +131,9 @@ pub fn prepare_update(
     subresource: Option<&str>,
 ) -> Result<(), PrepareError> {
     conform_to_schema(resource, new)?;
+    if subresource.is_none() {
+        workload_defaults::prepare_update(resource, new);
+    }
     match (kind_rules(resource), subresource) {
         (KindRules::CsiNode, None) => csi_node_rules::prepare_csi_node(new),
         (KindRules::CustomResourceDefinition, None) => {

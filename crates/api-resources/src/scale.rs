@@ -192,7 +192,8 @@ fn find_value_at_path<'t>(object: &'t Tree, path: &str) -> Result<Option<&'t Val
             Some(Value::Object(inner)) => inner.get(member),
             Some(Value::Null) => return Ok(None),
             Some(other) => {
-                let members = split_path_members(path).take(idx);
+                // As in Kubernetes, the path is that of the member that was looked up in the value.
+                let members = split_path_members(path).take(idx + 1);
                 return Err(wrong_type_error(members, other, "map[string]interface{}"));
             }
         };
@@ -299,7 +300,7 @@ mod tests {
             ),
             (
                 json!({"spec": {"pool": [1]}}),
-                ".spec.pool.size: Invalid value: 0: .spec.pool accessor error: [1] is of the type []interface {}, \
+                ".spec.pool.size: Invalid value: 0: .spec.pool.size accessor error: [1] is of the type []interface {}, \
                  expected map[string]interface{}",
             ),
             (

@@ -8,6 +8,7 @@ mod access_question_source;
 mod authorizer_list;
 mod bounded_lines;
 mod callable_webhooks;
+mod cluster_comparison;
 mod cluster_flags;
 mod cluster_state;
 mod implicit_groups;

@@ -148,6 +148,17 @@ impl AccessReviewBody<'_> {
     }
 }
 
+/// The metadata of a TokenReview that its answer does not repeat: only a server sets these members, and the review has
+/// no namespace.
+const METADATA_NOT_REVIEWED: [&str; 6] = [
+    "namespace",
+    "selfLink",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
 /// Answers a TokenReview, which asks whom a token authenticates.
 pub(crate) async fn answer_token_review(
     server: &ServerState,
@@ -160,8 +171,12 @@ pub(crate) async fn answer_token_review(
     if resource.kind != "TokenReview" {
         return Err(Status::method_not_allowed());
     }
-    let tree = decode_review(request, &resource.group, &resource.version, &resource.kind, body)?;
+    let mut tree =
+        decode_review(request, &resource.group, &resource.version, &resource.kind, body)?;
     record.record_request_object(&tree);
+    if let Some(Value::Object(metadata)) = tree.get_mut("metadata") {
+        metadata.retain(|member, _| !METADATA_NOT_REVIEWED.contains(&member.as_str()));
+    }
     let reviewed = server.authenticator.review_token(tree, server, request.now()).await;
     let tree = reviewed.map_err(IntoStatus::into_status)?;
     Ok(Reply::Tree { code: 201, tree })

@@ -46,14 +46,15 @@ impl<'a> Route<'a> {
             _ => ResourceRouteError::Text,
         };
         let info = authorized.request_info();
-        if (info.api_prefix == "api") != own.api_group.is_empty()
-            || info.verb == "proxy"
-            || begins_with_two_slashes(info)
-        {
+        if (info.api_prefix == "api") != own.api_group.is_empty() || begins_with_two_slashes(info) {
             return Err(ResourceRouteError::Text);
         }
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
         let resource = Arc::clone(resource.ok_or_else(lacking)?);
+        // No built-in resource serves the old paths `/api/v1/proxy/...`.
+        if info.verb == "proxy" && !resource.is_custom() {
+            return Err(lacking());
+        }
         let mut parts = own.path_segments_from_resource().skip(1);
         let (name, subresource, rest) = (parts.next(), parts.next(), parts.next());
         let is_empty =
@@ -66,7 +67,9 @@ impl<'a> Route<'a> {
         let is_namespace = own.api_group.is_empty() && own.resource == "namespaces";
         let is_itself = is_namespace && in_namespace == NamespaceInPath::Absent;
         let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_itself);
-        if namespace.is_some() && !resource.is_namespaced() {
+        // A built-in resource without namespaces has no path with a namespace, not even with an empty one.
+        let is_in_empty_namespace = in_namespace == NamespaceInPath::Empty && !resource.is_custom();
+        if (namespace.is_some() || is_in_empty_namespace) && !resource.is_namespaced() {
             return Err(lacking());
         }
         if let Some(subresource) = subresource
@@ -369,12 +372,20 @@ mod tests {
     fn what_is_not_there() {
         for (target, is_text) in [
             ("/apis/nosuch/v1/x", true),
-            ("/api/v1/proxy/namespaces/d/pods/a", true),
-            ("/api/v1/proxy/nodes/a", true),
+            ("/apis/nosuch/v1/proxy/x/a", true),
+            ("/api/v1/proxy/namespaces/d/pods/a", false),
+            ("/api/v1/proxy/nodes/a", false),
+            ("/apis/rbac.authorization.k8s.io/v9/proxy/roles", false),
             ("/api/v1/nosuch", false),
             ("/apis/rbac.authorization.k8s.io/v9/roles", false),
             ("/api/v1/namespaces/d/configmaps/a/nosuch", false),
             ("/api/v1/namespaces/d/nodes", false),
+            ("/api/v1/namespaces//nodes", false),
+            ("/api/v1/namespaces//nodes?watch=1", false),
+            ("/api/v1/namespaces//nodes/a", false),
+            ("/api/v1/namespaces//namespaces", false),
+            ("/api/v1/namespaces//namespaces/a", false),
+            ("/apis/rbac.authorization.k8s.io/v1/namespaces//clusterroles", false),
             ("/api/v1/namespaces/d/namespaces", false),
             ("/api/v1/namespaces/d/namespaces?watch=1", false),
             ("/api/v1/namespaces/d/namespaces/e", false),

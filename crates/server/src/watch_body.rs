@@ -23,7 +23,7 @@ const CHUNK_BYTES: usize = 32 * 1024;
 
 /// When a watch ends: after the time that the client sets, or after a random time between the minimum and
 /// twice the minimum, so that clients that connected together do not reconnect together.
-pub(crate) fn watch_end_time(server: &ServerState, watch_timeout_seconds: u64) -> Instant {
+pub(crate) fn watch_end_time(server: &ServerState, watch_timeout_seconds: i64) -> Instant {
     let least = server.api_settings.watch_duration_min;
     let length = match watch_timeout_seconds {
         0 => {
@@ -31,7 +31,7 @@ pub(crate) fn watch_end_time(server: &ServerState, watch_timeout_seconds: u64) -
             let part = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
             least + least.mul_f64(part)
         }
-        seconds => Duration::from_secs(seconds.min(86_400)),
+        seconds => Duration::from_secs(u64::try_from(seconds).unwrap_or_default().min(86_400)),
     };
     Instant::now() + length
 }

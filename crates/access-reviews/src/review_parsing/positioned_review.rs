@@ -2,7 +2,8 @@
 
 use document::{DecodeProblem, Entry, Node, Span, Value, hint};
 
-use super::review_serde_types;
+use super::plain_review;
+use crate::review_metadata::SET_BY_SERVER;
 
 /// Upper bound on the reported problems of one line.
 const PROBLEMS_MAX: usize = 20;
@@ -211,11 +212,12 @@ impl ReviewReader<'_> {
         self.report_problem(name.to_owned(), message, span, Some(hint));
     }
 
-    /// Checks that the metadata has only a namespace and managed fields, which the server ignores too.
+    /// Checks that the metadata has only a namespace and the fields that the server ignores too.
     fn check_metadata(&mut self, node: &Node, at: &FieldLocation) {
         let Some(entries) = self.read_object(node, "ObjectMeta", at) else { return };
         let may_be_there = |entry: &Entry| {
             matches!(entry.key.as_str(), "namespace" | "managedFields")
+                || SET_BY_SERVER.contains(&entry.key.as_str())
                 || entry.value.value == Value::Null
                 || matches!(&entry.value.value, Value::Object(entries) if entries.is_empty())
                 || matches!(&entry.value.value, Value::Text(text) if text.is_empty())

@@ -107,10 +107,7 @@ fn all_validation_errors_are_reported_in_kubernetes_words() {
     let with_metadata = |metadata: Value| json!({"metadata": metadata, "spec": pods("")});
     for (metadata, shown) in [
         (json!({"name": "x"}), "{\"name\":\"x\"}"),
-        (
-            json!({"labels": {"a": "b"}, "uid": "1", "namespace": "n"}),
-            "{\"uid\":\"1\",\"labels\":{\"a\":\"b\"}}",
-        ),
+        (json!({"labels": {"a": "b"}, "uid": "1", "namespace": "n"}), "{\"labels\":{\"a\":\"b\"}}"),
         (json!({"generation": 1}), "{\"generation\":1}"),
         (json!({"finalizers": ["f"]}), "{\"finalizers\":[\"f\"]}"),
     ] {
@@ -124,6 +121,11 @@ fn all_validation_errors_are_reported_in_kubernetes_words() {
         "selfLink": null, "unknown": 5,
     });
     assert!(subject(&chain).send(&with_metadata(empty)).is_ok());
+    let set_by_server = json!({
+        "selfLink": "/x", "uid": "1", "creationTimestamp": "2020-01-01T00:00:00Z",
+        "deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0,
+    });
+    assert!(subject(&chain).send(&with_metadata(set_by_server)).is_ok());
 }
 
 #[test]

@@ -128,6 +128,7 @@ fn what_is_no_review_is_a_failed_call() {
         (302, allowed.as_str(), "the server responded with the status code 302 but did not"),
         (207, &allowed, "the server responded with the status code 207 but did not"),
         (204, "", "0-length response with status code: 204 and content type: "),
+        (200, "{", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
         (200, "nonsense", "couldn't get version/kind; json parse error: "),
         (200, "[]", "couldn't get version/kind; json parse error: "),
         (200, "\"text\"", "couldn't get version/kind; json parse error: "),

@@ -7,6 +7,7 @@ use api_object::{Tree, object_member_mut};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::json;
 
+use super::pod_template_defaults::sync_service_account_names;
 use super::pod_update::MIRROR_ANNOTATION;
 use crate::json_members::{
     list_member, object_items_mut, set_default_member, string_member, value_at_path,
@@ -30,16 +31,7 @@ pub(super) fn prepare_pod_update(tree: &mut Tree) {
     set_default_member(spec, "terminationGracePeriodSeconds", 30);
     set_default_member(spec, "dnsPolicy", "ClusterFirst");
     set_default_member(spec, "schedulerName", "default-scheduler");
-    // `serviceAccount` is the deprecated name of `serviceAccountName`, which takes precedence.
-    let account =
-        match (string_member(spec, "serviceAccount"), string_member(spec, "serviceAccountName")) {
-            (former, "") => former.to_owned(),
-            (_, name) => name.to_owned(),
-        };
-    if !account.is_empty() {
-        spec.insert("serviceAccountName".to_owned(), account.as_str().into());
-        spec.insert("serviceAccount".to_owned(), account.into());
-    }
+    sync_service_account_names(spec);
     for list in ["containers", "initContainers"] {
         for container in object_items_mut(spec, list) {
             let policy = default_pull_policy(string_member(container, "image"));
@@ -51,7 +43,7 @@ pub(super) fn prepare_pod_update(tree: &mut Tree) {
 }
 
 /// The default pull policy: an image with a mutable tag is pulled each time.
-fn default_pull_policy(image: &str) -> &'static str {
+pub(super) fn default_pull_policy(image: &str) -> &'static str {
     let last = image.rsplit('/').next().unwrap_or_default();
     match last.split_once(':') {
         _ if image.contains('@') => "IfNotPresent",

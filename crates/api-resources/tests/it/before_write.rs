@@ -49,7 +49,7 @@ fn a_client_does_not_decide_for_the_server() {
     let forged = json!({ "metadata": stamps, "spec": { "replicas": 1 }, "status": { "x": 1 } });
     let made = created(&deployments, forged);
     assert_eq!(made["metadata"], json!({ "name": "o" }));
-    assert_eq!(made.get("status"), None);
+    assert_eq!(made.get("status"), Some(&json!({})));
 
     let old = tree(json!({ "metadata": { "name": "o", "uid": "u", "generation": 2,
         "creationTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": [{ "name": "w" }] },

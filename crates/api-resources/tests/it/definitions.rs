@@ -82,7 +82,7 @@ fn each_rule_has_its_fault() {
         (
             &["spec", "versions"],
             Value::Null,
-            "spec.versions: Invalid value: []: must have exactly one version marked as storage \
+            "spec.versions: Invalid value: null: must have exactly one version marked as storage \
              version",
         ),
         (&schema, Value::Null, "spec.versions[0].schema.openAPIV3Schema: Required value"),

@@ -22,6 +22,7 @@ use tokio::runtime::{self, Runtime};
 
 use super::authorizer_list::{AuthorizerList, ConnectionFileRequirement};
 use super::callable_webhooks;
+use super::cluster_comparison::describe_difference;
 use super::cluster_flags::ProcessEnvironment;
 use super::cluster_state::{ClusterState, NodeObjectsNeed, decode_authorizer_object};
 use super::implicit_groups::SERVICE_ACCOUNT_PREFIX;
@@ -223,7 +224,7 @@ impl OfflineAuthorizer {
     }
 
     /// Compares an answer with the decision of the cluster, if --verify asks for it. Returns a line for standard error if
-    /// they differ or if the cluster does not decide.
+    /// they differ, if the cluster decides with an error, or if it does not decide.
     pub(crate) fn verify_with_cluster(
         &self,
         attributes: &Attributes<'_>,
@@ -235,17 +236,7 @@ impl OfflineAuthorizer {
         let asked = post_subject_access_review(&cluster.cluster_client, review);
         let request = describe_request(attributes);
         match self.tokio_runtime.block_on(asked) {
-            Ok(answer) if answer.is_allowed == is_allowed => None,
-            Ok(answer) => {
-                let words = |is_allowed| if is_allowed { "allowed" } else { "not allowed" };
-                let reason = [answer.reason, answer.evaluation_error].join(" ");
-                Some(format!(
-                    "disagreement: {request} is {} here and {} in the cluster: {}",
-                    words(is_allowed),
-                    words(answer.is_allowed),
-                    reason.trim()
-                ))
-            }
+            Ok(answer) => describe_difference(&request, is_allowed, &answer),
             Err(error) => {
                 Some(format!("error: the cluster does not decide about {request}: {error}"))
             }

@@ -97,8 +97,7 @@ impl WriteRequest {
     }
 
     /// A delete, alone or as part of a deletecollection.
-    pub(crate) fn for_delete(own: &DeleteOptions, is_collection: bool) -> Self {
-        let has_preconditions = own.uid.is_some() || own.resource_version.is_some();
+    pub(crate) fn delete(own: &DeleteOptions, is_collection: bool) -> Self {
         let mut preconditions = Tree::new();
         for (member, value) in [("uid", &own.uid), ("resourceVersion", &own.resource_version)] {
             if let Some(value) = value {
@@ -112,7 +111,7 @@ impl WriteRequest {
         });
         let members = json!({
             "gracePeriodSeconds": own.grace_period_seconds,
-            "preconditions": has_preconditions.then_some(preconditions),
+            "preconditions": own.has_preconditions().then_some(preconditions),
             "orphanDependents": own.orphan_dependents,
             "propagationPolicy": propagation,
             "dryRun": own.is_dry_run.then_some(["All"]),

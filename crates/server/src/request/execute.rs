@@ -67,12 +67,9 @@ impl AuthorizedRequest<'_> {
                 })
             }
             Verb::List => {
-                ObjectFilter::check_selector_syntax_first(
-                    self.query,
-                    self.query.parse_list_options(),
-                )?;
+                let options = self.query.list_options()?;
                 let filter = uninitialized_visibility_filter(ctx)?;
-                let page = Box::pin(list(ctx, &filter)).await?;
+                let page = Box::pin(list(ctx, &filter, &options)).await?;
                 report.warnings.extend(undecodable_objects::undecodable_objects_warning(
                     resource,
                     &page.undecodable_object_names,
@@ -80,8 +77,7 @@ impl AuthorizedRequest<'_> {
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {
-                let options = self.query.parse_watch_options();
-                let options = ObjectFilter::check_selector_syntax_first(self.query, options)?;
+                let options = self.query.parse_watch_options()?;
                 let filter = uninitialized_visibility_filter(ctx)?;
                 let ends_at =
                     watch_body::watch_end_time(self.server, options.watch_timeout_seconds);
@@ -211,10 +207,7 @@ impl AuthorizedRequest<'_> {
                 }
             }
             Verb::DeleteCollection => {
-                ObjectFilter::check_selector_syntax_first(
-                    self.query,
-                    self.query.parse_list_options(),
-                )?;
+                self.query.delete_collection_list_options()?;
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
                 options.check_delete_collection_options()?;

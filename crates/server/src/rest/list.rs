@@ -13,7 +13,7 @@ use crate::initializers::{
 };
 use crate::response_bytes::{ResponseBytesError, ResponseBytesLimit, ResponseBytesReservation};
 use crate::rest::get::wait_for_store_revision;
-use crate::rest::query::RequestedRevision;
+use crate::rest::query::{ListOptions, RequestedRevision};
 use crate::rest::{ObjectFilter, RequestContext};
 use crate::yield_timer::YieldTimer;
 
@@ -52,9 +52,9 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
 pub(crate) async fn list(
     ctx: &RequestContext<'_>,
     filter: &ObjectFilter,
+    options: &ListOptions,
 ) -> Result<ListPage, Status> {
-    let options = ctx.query.parse_list_options()?;
-    let prefix = ctx.list_key_prefix()?;
+    let prefix = ctx.key_prefix()?;
     let (at, from) = match options.continue_token.as_str() {
         "" => {
             (resolve_requested_revision(ctx, options.requested_revision).await?, Bound::Unbounded)

@@ -36,25 +36,12 @@ impl ObjectFilter {
         if !name.is_empty() && !field_requirements.contains(&only_name) {
             if !field_requirements.is_empty() {
                 return Err(Status::bad_request(
-                    "both a name and a field selector provided; please provide one or the other.",
+                    "fieldSelector metadata.name doesn't match requested name",
                 ));
             }
             field_requirements.push(only_name);
         }
         Ok(Self { label_requirements, field_requirements, hides_uninitialized: false })
-    }
-
-    /// Reports a selector that does not parse in place of options that contradict each other, as Kubernetes does.
-    pub(crate) fn check_selector_syntax_first<T>(
-        query: &Query,
-        options: Result<T, Status>,
-    ) -> Result<T, Status> {
-        let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
-        if matches!(&options, Err(status) if status.code == 422) {
-            authz::parse_label_selector(query.parameter_or_empty("labelSelector")).map_err(bad)?;
-            authz::parse_field_selector(query.parameter_or_empty("fieldSelector")).map_err(bad)?;
-        }
-        options
     }
 
     /// The same filter without uninitialized objects.

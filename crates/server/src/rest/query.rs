@@ -76,8 +76,8 @@ pub(crate) struct ListOptions {
 pub(crate) struct WatchOptions {
     pub(crate) start: WatchStart,
     pub(crate) allows_bookmarks: bool,
-    /// The duration of the watch; 0 if the server chooses it.
-    pub(crate) watch_timeout_seconds: u64,
+    /// The duration of the watch; 0 if the server chooses it. A watch with a negative duration ends at once.
+    pub(crate) watch_timeout_seconds: i64,
 }
 
 /// The first events of a watch.
@@ -188,14 +188,11 @@ impl Query {
         self.parse_integer("timeoutSeconds")?;
         let limit =
             usize::try_from(self.parse_integer("limit")?.unwrap_or_default()).unwrap_or_default();
-        let continue_token = self.parameter_or_empty("continue").to_owned();
-        let version = self.parameter_or_empty("resourceVersion");
+        self.check_selector_syntax()?;
+        let continue_token = self.text_or_empty("continue").to_owned();
+        let version = self.text_or_empty("resourceVersion");
         let mut errors = FieldErrors::new();
-        let is_exact = self.parse_resource_version_match(version, &continue_token, &mut errors);
-        if self.get("sendInitialEvents").is_some() {
-            let detail = "sendInitialEvents is forbidden for list";
-            errors.push(FieldPath::root("sendInitialEvents").forbidden(detail));
-        }
+        let is_exact = self.check_list_options(&mut errors);
         if !errors.is_empty() {
             return Err(invalid_list_options_status(&errors));
         }
@@ -219,13 +216,41 @@ impl Query {
         Ok(ListOptions { requested_revision: state, page_limit: limit, continue_token })
     }
 
-    /// Whether `resourceVersionMatch` asks for the exact revision; `None` if it is absent.
-    fn parse_resource_version_match(
-        &self,
-        version: &str,
-        token: &str,
-        errors: &mut FieldErrors,
-    ) -> Option<bool> {
+    /// The options of the list of a deletecollection. A resourceVersion is that of the list, unless `resourceVersionMatch`
+    /// allows a newer one, so that objects stay that are newer than the list that the client has read.
+    pub(crate) fn delete_collection_list_options(&self) -> Result<ListOptions, Status> {
+        let mut options = self.list_options()?;
+        if let RequestedRevision::NotOlderThan(revision) = options.state
+            && self.text_or_empty("resourceVersionMatch").is_empty()
+        {
+            options.state = RequestedRevision::Exactly(revision);
+        }
+        Ok(options)
+    }
+
+    /// Kubernetes reports a selector that does not parse before options that contradict each other, and before a
+    /// resourceVersion that is no number.
+    fn check_selector_syntax(&self) -> Result<(), Status> {
+        let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
+        authz::parse_label_selector(self.text_or_empty("labelSelector")).map_err(bad)?;
+        authz::parse_field_selector(self.text_or_empty("fieldSelector")).map_err(bad)?;
+        Ok(())
+    }
+
+    /// Checks the options that contradict each other in a list. Returns whether `resourceVersionMatch` asks for the exact
+    /// revision; `None` if it is absent.
+    fn check_list_options(&self, errors: &mut FieldErrors) -> Option<bool> {
+        let is_exact = self.check_resource_version_match(errors);
+        if self.get("sendInitialEvents").is_some() {
+            let detail = "sendInitialEvents is forbidden for list";
+            errors.push(FieldPath::root("sendInitialEvents").forbidden(detail));
+        }
+        is_exact
+    }
+
+    fn check_resource_version_match(&self, errors: &mut FieldErrors) -> Option<bool> {
+        let version = self.text_or_empty("resourceVersion");
+        let token = self.text_or_empty("continue");
         let wanted = self.get("resourceVersionMatch").filter(|own| !own.is_empty())?;
         let path = FieldPath::root("resourceVersionMatch");
         if version.is_empty() {
@@ -255,34 +280,20 @@ impl Query {
         let timeout = self.parse_integer("timeoutSeconds")?.unwrap_or_default();
         // A watch has no pages, but the limit has to be a number.
         self.parse_integer("limit")?;
+        self.check_selector_syntax()?;
         let mut errors = FieldErrors::new();
-        let version = self.parameter_or_empty("resourceVersion");
-        let wanted = self.parameter_or_empty("resourceVersionMatch");
-        let initial = self.parse_optional_flag("sendInitialEvents");
-        let path = FieldPath::root("resourceVersionMatch");
-        if initial.is_some() && wanted != "NotOlderThan" {
-            errors.push(path.forbidden(
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            ));
-        }
-        if !wanted.is_empty() {
-            if initial.is_none() {
-                errors.push(path.forbidden(
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                ));
-            }
-            if wanted != "NotOlderThan" {
-                errors.push(path.not_supported(wanted, &["NotOlderThan"]));
-            }
-            if !self.parameter_or_empty("continue").is_empty() {
-                errors.push(
-                    path.forbidden("resourceVersionMatch is forbidden when continue is provided"),
-                );
+        match self.is_parameter_true("watch") {
+            true => self.check_watch_options(&mut errors),
+            // The path says that this is a watch, and its options are those of a list.
+            false => {
+                self.check_list_options(&mut errors);
             }
         }
         if !errors.is_empty() {
             return Err(invalid_list_options_status(&errors));
         }
+        let version = self.text_or_empty("resourceVersion");
+        let initial = self.parse_optional_flag("sendInitialEvents");
         let number = match version {
             "" => 0,
             text => parse_resource_version(text)?,
@@ -295,8 +306,43 @@ impl Query {
         Ok(WatchOptions {
             start,
             allows_bookmarks: self.is_parameter_true("allowWatchBookmarks"),
-            watch_timeout_seconds: u64::try_from(timeout).unwrap_or_default(),
+            watch_timeout_seconds: timeout,
         })
+    }
+
+    /// Checks the options that contradict each other in a watch.
+    fn check_watch_options(&self, errors: &mut FieldErrors) {
+        let mut wanted = self.text_or_empty("resourceVersionMatch");
+        let mut is_initial_set = self.get("sendInitialEvents").is_some();
+        // A watch that begins with the objects that exist has these options by default.
+        if !is_initial_set
+            && wanted.is_empty()
+            && matches!(self.text_or_empty("resourceVersion"), "" | "0")
+        {
+            (wanted, is_initial_set) = ("NotOlderThan", true);
+        }
+        let path = FieldPath::root("resourceVersionMatch");
+        if is_initial_set && wanted != "NotOlderThan" {
+            errors.push(path.forbidden(
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        if !is_initial_set {
+            errors.push(path.forbidden(
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ));
+        }
+        if wanted != "NotOlderThan" {
+            errors.push(path.not_supported(wanted, &["NotOlderThan"]));
+        }
+        if !self.text_or_empty("continue").is_empty() {
+            errors.push(
+                path.forbidden("resourceVersionMatch is forbidden when continue is provided"),
+            );
+        }
     }
 }
 
@@ -352,6 +398,19 @@ mod tests {
             let options = Query::parse(&format!("/x?{query}")).parse_list_options().unwrap();
             assert_eq!(options.requested_revision, want, "{query}");
         }
+        for (query, want) in [
+            ("", RequestedRevision::Newest),
+            ("resourceVersion=0", RequestedRevision::Any),
+            ("resourceVersion=5", RequestedRevision::Exactly(5)),
+            (
+                "resourceVersion=5&resourceVersionMatch=NotOlderThan",
+                RequestedRevision::NotOlderThan(5),
+            ),
+        ] {
+            let query = Query::parse(&format!("/x?{query}"));
+            let options = query.delete_collection_list_options().unwrap();
+            assert_eq!(options.state, want, "{query:?}");
+        }
     }
 
     #[test]
@@ -385,12 +444,20 @@ mod tests {
             assert_eq!(status.code, code, "{query}");
             assert!(status.message.contains(text), "{query} {}", status.message);
         }
-        for query in
-            ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan&resourceVersion=1"]
-        {
-            let status = Query::parse(&format!("/x?{query}")).parse_watch_options().unwrap_err();
-            assert_eq!(status.code, 422, "{query}");
+        for query in [
+            "sendInitialEvents=true",
+            "resourceVersionMatch=NotOlderThan&resourceVersion=1",
+            "continue=x",
+        ] {
+            let query = Query::parse(&format!("/x?watch=1&{query}"));
+            assert_eq!(query.parse_watch_options().unwrap_err().code, 422, "{query:?}");
         }
+        // The options of a watch that only its path names are those of a list.
+        let options = |query: &str| Query::parse(&format!("/x?{query}")).parse_watch_options();
+        assert_eq!(options("sendInitialEvents=1").unwrap_err().code, 422);
+        let start =
+            options("resourceVersionMatch=NotOlderThan&resourceVersion=1").map(|own| own.start);
+        assert_eq!(start, Ok(WatchStart::After(1)));
     }
 
     #[test]
@@ -405,8 +472,8 @@ mod tests {
             ),
             ("sendInitialEvents=false&resourceVersionMatch=NotOlderThan", WatchStart::After(0)),
         ] {
-            let options = Query::parse(&format!("/x?{query}")).parse_watch_options().unwrap();
-            assert_eq!(options.start, want, "{query}");
+            let query = Query::parse(&format!("/x?watch=1&{query}"));
+            assert_eq!(query.parse_watch_options().unwrap().start, want, "{query:?}");
         }
     }
 

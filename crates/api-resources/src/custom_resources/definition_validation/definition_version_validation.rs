@@ -21,7 +21,7 @@ pub(super) fn validate_definition_versions(spec: &Value, errors: &mut FieldError
     for (idx, version) in versions.iter().enumerate() {
         validate_definition_version(version, &path.index(idx), errors);
     }
-    let all = BadValue::Json(Value::from(versions).to_string());
+    let all = BadValue::Json(value_at_path(spec, &["versions"]).to_string());
     let names: BTreeSet<&str> = versions.iter().map(|it| string_member(it, "name")).collect();
     if names.len() < versions.len() {
         errors.push(path.invalid(all.clone(), "must contain unique version names"));
