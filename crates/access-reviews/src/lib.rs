@@ -41,7 +41,6 @@ pub use resource_access_review::ResourceAccessReview;
 pub use review_error::{AnswerError, ReviewError};
 pub use review_kind::{PORTCULLIS_GROUP, ReviewKind};
 pub use rules_review::RulesReview;
-pub use subjects_review::SubjectsReview;
 pub use trace_json::{
-    TraceNode, authorizers_not_consulted, trace_from_json, trace_to_json, trace_tree,
+    TraceNode, authorizers_not_consulted, build_trace_tree, trace_from_json, trace_to_json,
 };

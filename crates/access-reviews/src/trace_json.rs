@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use authz::{Recorder, Trace, TraceEntry, TraceEvent, Value};
+use authz::{Trace, TraceEntry, TraceEvent, TraceRecorder, Value};
 use authz_chain::Chain;
 use serde_json::{Map, Value as Json};
 
@@ -32,21 +32,21 @@ pub fn trace_to_json(trace: &Trace) -> Json {
 /// Reads a trace that [`trace_to_json`] wrote, such as one that a server sends. Parts that are no events are left out.
 pub fn trace_from_json(json: &Json) -> Trace {
     let mut trace = Trace::default();
-    record_json_level(json, &mut Recorder::new(&mut trace), 0);
+    record_json_level(json, &mut TraceRecorder::new(&mut trace), 0);
     trace
 }
 
-fn record_json_level(json: &Json, recorder: &mut Recorder<'_>, depth: usize) {
+fn record_json_level(json: &Json, recorder: &mut TraceRecorder<'_>, depth: usize) {
     let Some(nodes) = json.as_array().filter(|_| depth < DEPTH_MAX) else { return };
     for node in nodes {
         let Some(kind) = node.get("kind").and_then(Json::as_str) else { continue };
         let mut event = TraceEvent::new(kind.to_owned());
         for (name, value) in node.get("fields").and_then(Json::as_object).into_iter().flatten() {
             if let Some(value) = trace_value_from_json(value) {
-                event = event.with_named_value(name.clone(), value);
+                event = event.with_trace_event_value(name.clone(), value);
             }
         }
-        let mut inner = recorder.record_parent_event(|| event);
+        let mut inner = recorder.record_parent_trace_event(|| event);
         if let Some(children) = node.get("children") {
             record_json_level(children, &mut inner, depth + 1);
         }

@@ -15,9 +15,9 @@ use crate::call_failure::{
 };
 use crate::deserialize_objects;
 use crate::hook_denial::HookStatus;
+use crate::hook_observer::Phase;
 use crate::json_patch::go_syntax_error;
-use crate::observer::Phase;
-use crate::review::{KIND, version_name};
+use crate::review_request::{KIND, review_version_name};
 
 /// The valid response of a hook.
 #[derive(Debug, Clone, Default)]

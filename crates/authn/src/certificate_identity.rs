@@ -79,15 +79,17 @@ pub(crate) fn check_front_proxy_certificate(
     now: Timestamp,
 ) -> CertificateCheck<()> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
-    CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
-        let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
-        let name = client_certificate::common_name(&parsed)?;
-        if allowed_names.is_empty() || allowed_names.contains(&name) {
-            Ok(Some(((), validity)))
-        } else {
-            Err(CertificateError::NameNotAllowed(name))
-        }
-    }))
+    CertificateCheck::from_verification_result(authorities.verify_chain(presented, now).and_then(
+        |validity| {
+            let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
+            let name = client_certificate::common_name(&parsed)?;
+            if allowed_names.is_empty() || allowed_names.contains(&name) {
+                Ok(Some(((), validity)))
+            } else {
+                Err(CertificateError::NameNotAllowed(name))
+            }
+        },
+    ))
 }
 
 /// Checks which user the certificate of a peer names.
@@ -97,13 +99,15 @@ pub(crate) fn check_client_certificate(
     now: Timestamp,
 ) -> CertificateCheck<Arc<User>> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
-    CertificateCheck::from_result(authorities.verify_chain(presented, now).and_then(|validity| {
-        let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
-        let user = client_certificate::user_from_subject(&parsed)?;
-        Ok(user.map(|user| {
-            let mut user = Arc::new(user);
-            add_authenticated_group(&mut user);
-            (user, validity)
-        }))
-    }))
+    CertificateCheck::from_verification_result(authorities.verify_chain(presented, now).and_then(
+        |validity| {
+            let parsed = Certificate::parse(leaf).map_err(|_| CertificateError::Malformed)?;
+            let user = client_certificate::user_from_subject(&parsed)?;
+            Ok(user.map(|user| {
+                let mut user = Arc::new(user);
+                add_authenticated_group(&mut user);
+                (user, validity)
+            }))
+        },
+    ))
 }

@@ -106,7 +106,7 @@ impl WebhookLimits {
     }
 }
 
-/// The server can not be started.
+/// The server cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The authorizers cannot be used by a webhook.

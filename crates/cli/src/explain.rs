@@ -18,7 +18,7 @@ use access_reviews::review_parsing::AccessQuestion;
 use authz::{Trace, TraceRecorder};
 use clap::ValueEnum;
 
-use self::explain_admission::AdmissionFlags;
+use self::explain_admission::ExplainAdmissionFlags;
 use self::explain_recent_decision::DecisionFlags;
 use self::human_output::TraceDetail;
 use crate::exit::Exit;
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     answer_flags: AnswerFlags,
 
     #[command(flatten)]
-    admission_flags: AdmissionFlags,
+    admission_flags: ExplainAdmissionFlags,
 
     #[command(flatten)]
     decision_flags: DecisionFlags,

@@ -30,7 +30,7 @@ use crate::exit::Exit;
 use crate::offline::{LoadFailure, ProcessEnvironment};
 use crate::server_setup::{
     AuthorizerSetup, AuthorizerSetupOptions, ServerProgram, StopSignals, build_auditor,
-    load_certificates, metrics_identity, raise_open_file_limit, run_server_program,
+    load_certificates, raise_open_file_limit, run_server_program, server_identity_in_metrics,
 };
 
 /// Interval at which certificate and CA files are read again.
@@ -45,7 +45,7 @@ const REVIEW_TIME_MAX: Duration = Duration::from_secs(30);
 /// Answers reviews until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// Fails if a message can not be written.
+/// Fails if a message cannot be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
@@ -80,8 +80,9 @@ fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, Load
         return Err(LoadFailure::Usage(vec![message]));
     }
     let has_files = !args.policy_flags.object_input_paths().is_empty();
-    let cluster_connection =
-        args.cluster_flags.find_cluster_connection(has_files, &ProcessEnvironment::of_process())?;
+    let cluster_connection = args
+        .cluster_flags
+        .find_cluster_connection(has_files, &ProcessEnvironment::of_current_process())?;
     let policy_origin = match (&cluster_connection, has_files) {
         (Some(_), false) => PolicyOrigin::Cluster,
         (Some(_), true) => PolicyOrigin::ClusterAndFiles,
@@ -100,9 +101,9 @@ fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, Load
             webhook_limits: authz_webhook::WebhookLimits::default(),
             connection_limits: Limits::default(),
             service_resolver: None,
-            abac_options: manifests::abac::PolicyLoadOptions::default(),
+            abac_options: manifests::abac::AbacPolicyLoadOptions::default(),
             checks_webhook_health: true,
-            metrics_identity: metrics_identity(Path::new("webhook")),
+            metrics_identity: server_identity_in_metrics(Path::new("webhook")),
         },
         log,
     )?;
@@ -137,7 +138,7 @@ async fn start_and_serve(
     let listener = bind(listen.secure_port, ClientCertificates::Required)?;
     let health_listener =
         listen.health_port.map(|port| bind(port, ClientCertificates::Optional)).transpose()?;
-    let health_address = health_listener.as_ref().map(Listener::address);
+    let health_address = health_listener.as_ref().map(Listener::bound_address);
 
     let reviews_max = args.review_flags.max_reviews_inflight.max(1);
     let options = WebhookOptions {
@@ -173,7 +174,7 @@ async fn start_and_serve(
         log,
     };
 
-    let mut signals = StopSignals::register_handlers()?;
+    let mut signals = StopSignals::register_signal_handlers()?;
     let server = WebhookServer::start(listener, options)?;
     let authorizer_names = authorizers.describe_authorizers();
     let replace = server.authorizer_replacer();
@@ -200,7 +201,7 @@ async fn start_and_serve(
     let plan = DrainPlan {
         unready_delay: args.review_flags.shutdown_delay_duration,
         watch_termination_period: Duration::ZERO,
-        request_timeout: REVIEW_TIME_MAX,
+        request_drain_timeout: REVIEW_TIME_MAX,
     };
     tokio::select! {
         drained = server.stop(plan) => {
@@ -220,7 +221,7 @@ fn load_serving_certificate(args: &Args, log: Log) -> anyhow::Result<Arc<Reloadi
     let reloaded = Arc::clone(&certificate);
     tokio::spawn(reloaded.reload_periodically(RELOAD_INTERVAL, move |result| match result {
         Ok(()) => log.notice("serving certificate reloaded", &[]),
-        Err(error) => log.error("can not reload the serving certificate", &[("why", error)]),
+        Err(error) => log.error("cannot reload the serving certificate", &[("why", error)]),
     }));
     Ok(certificate)
 }

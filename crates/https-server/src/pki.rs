@@ -235,7 +235,7 @@ struct PkiFileGenerator<'a> {
 }
 
 /// Issues a certificate for a key, signed by an authority.
-type IssueLeafCertificate<'a> =
+type LeafCertificateIssuer<'a> =
     &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, IssueError>;
 
 impl PkiFileGenerator<'_> {

@@ -52,7 +52,7 @@ impl<'a> Route<'a> {
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
         let resource = Arc::clone(resource.ok_or_else(lacking)?);
         // No built-in resource serves the old paths `/api/v1/proxy/...`.
-        if info.verb == "proxy" && !resource.is_custom() {
+        if info.verb == "proxy" && !resource.is_custom_resource() {
             return Err(lacking());
         }
         let mut parts = own.path_segments_from_resource().skip(1);
@@ -68,7 +68,8 @@ impl<'a> Route<'a> {
         let is_itself = is_namespace && in_namespace == NamespaceInPath::Absent;
         let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_itself);
         // A built-in resource without namespaces has no path with a namespace, not even with an empty one.
-        let is_in_empty_namespace = in_namespace == NamespaceInPath::Empty && !resource.is_custom();
+        let is_in_empty_namespace =
+            in_namespace == NamespaceInPath::Empty && !resource.is_custom_resource();
         if (namespace.is_some() || is_in_empty_namespace) && !resource.is_namespaced() {
             return Err(lacking());
         }

@@ -157,7 +157,7 @@ impl Client {
     {
         let answer = self.call_encoded(time, method, &request.encode()).await?;
         A::decode(answer).map_err(|error| {
-            let reason = format!("etcd sends an answer that can not be read: {error}").into();
+            let reason = format!("etcd sends an answer that cannot be read: {error}").into();
             CallError::Unavailable(Unavailable { reason })
         })
     }

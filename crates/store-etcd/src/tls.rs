@@ -172,7 +172,8 @@ impl Connector {
         let Some(files) = self.tls_files.clone() else {
             return Ok(TokioIo::new(Box::new(stream)));
         };
-        let config = tokio::task::spawn_blocking(move || files.load_or_last_valid()).await??;
+        let config =
+            tokio::task::spawn_blocking(move || files.load_tls_config_or_last_valid()).await??;
         let host = uri.host().unwrap_or_default();
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name)?;

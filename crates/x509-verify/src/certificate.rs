@@ -184,7 +184,7 @@ impl Certificate {
 
     /// Reports whether the key of `authority` signed this certificate. Nothing else is checked.
     pub fn is_signed_by(&self, authority: &Self) -> bool {
-        authority.key.verify(&self.signed_data).is_ok()
+        authority.key.verify_signature(&self.signed_data).is_ok()
     }
 
     /// Reports whether the issuer of the certificate is its subject.

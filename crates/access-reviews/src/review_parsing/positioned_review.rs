@@ -2,7 +2,7 @@
 
 use document::{DecodeProblem, Entry, Node, Span, Value, hint};
 
-use super::plain_review;
+use super::review_serde_types;
 use crate::review_metadata::SET_BY_SERVER;
 
 /// Upper bound on the reported problems of one line.

@@ -6,7 +6,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use x509_verify::{Certificate, DerReader, DerTag};
 
-use super::{Algorithm, KeyError, SigningKey, VerifyingKey};
+use super::{KeyError, SignatureAlgorithm, SigningKey, VerifyingKey};
 
 /// The object identifier of `rsaEncryption`.
 pub(super) const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];

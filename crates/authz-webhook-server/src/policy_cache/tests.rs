@@ -1,6 +1,6 @@
 //! Objects of the cluster and of files, and the decisions that they lead to.
 
-use authz::{Attributes, Recorder, Resource, Target, User, Verb, Verdict};
+use authz::{Attributes, Resource, Target, TraceRecorder, User, Verb, Verdict};
 use authz_rbac::{Metadata, PolicyRule, Role, RoleRef, Subject};
 
 use super::*;
@@ -49,7 +49,8 @@ fn is_allowed(cache: &PolicyCache, user: &str, resource: &str) -> bool {
     let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
     let chain = Arc::clone(&cache.snapshot().chain);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let outcome = runtime.block_on(chain.authorize(&attributes, Recorder::disabled_recorder()));
+    let outcome =
+        runtime.block_on(chain.authorize(&attributes, TraceRecorder::disabled_recorder()));
     outcome.decision.verdict == Verdict::Allow
 }
 
@@ -72,7 +73,7 @@ fn events_and_lists_change_the_policy() {
     assert!(is_allowed(&cache, "ana", "secrets") && !is_allowed(&cache, "ana", "pods"));
     cache.replace_cluster_objects(ClusterResource::ClusterRoleBindings, Vec::new());
     assert!(!is_allowed(&cache, "ana", "secrets"));
-    // An object that can not be decoded is absent.
+    // An object that cannot be decoded is absent.
     put(&cache, ClusterResource::ClusterRoleBindings, binding("readers", "ana"));
     let (namespace, name) = (String::new(), "readers".to_owned());
     let unreadable = ClusterObjectState::Exists(None);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use access_reviews::review::{AccessQuestion, read_review_line};
+use access_reviews::review_parsing::{AccessQuestion, read_review_line};
 use authz::Decision;
 use authz_chain::ChainDecision;
 use authz_webhook_server::DECISIONS_PATH;
@@ -52,7 +52,7 @@ pub(super) struct DecisionFlags {
 /// Asks the webhook for the explanation, and prints it as that of any other question.
 ///
 /// # Errors
-/// Fails if the explanation can not be written.
+/// Fails if the explanation cannot be written.
 pub(super) fn run(
     args: &Args,
     id: &str,
@@ -72,7 +72,7 @@ pub(super) fn run(
     let line = review.to_string();
     let Ok(question) = read_review_line("", 1, &line) else {
         let failure =
-            LoadFailure::from_message("the webhook explains a review that can not be read");
+            LoadFailure::from_message("the webhook explains a review that cannot be read");
         return failure.print_errors(err, colour_of_errors);
     };
     let explained = to_explained_decision(&explanation, &question);

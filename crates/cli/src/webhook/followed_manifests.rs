@@ -24,11 +24,11 @@ impl FollowedManifests {
     /// Reads the files that the flags name.
     ///
     /// # Errors
-    /// A file can not be read or is invalid, or standard input is named, which can not change.
+    /// A file cannot be read or is invalid, or standard input is named, which cannot change.
     pub(super) fn read(flags: &PolicyFlags) -> Result<Self, LoadFailure> {
         let paths = flags.object_input_paths();
         if paths.iter().any(|path| path.is_stdin()) {
-            let message = "-f: standard input can not be read again; name files".to_owned();
+            let message = "-f: standard input cannot be read again; name files".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
         }
         let contents_digest = digest_of_contents(flags);
@@ -44,7 +44,7 @@ impl FollowedManifests {
     }
 }
 
-/// Reads the files again when their contents change, until the task is dropped. If they can not be used, the old objects stay
+/// Reads the files again when their contents change, until the task is dropped. If they cannot be used, the old objects stay
 /// in effect, and the error is logged.
 pub(super) async fn follow_manifests(
     flags: PolicyFlags,
@@ -71,7 +71,7 @@ pub(super) async fn follow_manifests(
                 contents_digest = manifests.contents_digest;
             }
             Some((Err(failure), digest)) => {
-                let message = "the manifests can not be read again; the old objects stay in effect";
+                let message = "the manifests cannot be read again; the old objects stay in effect";
                 log.error(message, &[("why", &describe_failure(&failure))]);
                 contents_digest = digest;
             }
@@ -79,7 +79,7 @@ pub(super) async fn follow_manifests(
     }
 }
 
-/// The digest of the names and contents of all files. A file that can not be read counts as empty.
+/// The digest of the names and contents of all files. A file that cannot be read counts as empty.
 fn digest_of_contents(flags: &PolicyFlags) -> String {
     let mut digests = String::new();
     for path in flags.object_input_paths() {

@@ -17,7 +17,7 @@ use crate::server_setup::{AuditFlags, LogFlags, parse_duration, parse_positive_d
 /// namespaces come from a cluster, which it watches, from files, which it reads again when they change, or
 /// from both: then the files count as if they had been applied to the cluster.
 ///
-/// Every caller needs a client certificate of --client-ca-file. While the webhook can not prove that its
+/// Every caller needs a client certificate of --client-ca-file. While the webhook cannot prove that its
 /// copy of the cluster is current, it answers 503, and the failurePolicy of kube-apiserver decides.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -144,13 +144,13 @@ impl PolicyFlags {
         match &self.authorization_config {
             Some(path) => AuthorizationPlan::File(ConfigFilePlan {
                 path: path.clone(),
-                policy_file: self.authorization_policy_file.clone(),
+                abac_policy_file: self.authorization_policy_file.clone(),
             }),
             None => AuthorizationPlan::Modes(AuthorizationModes {
                 modes: vec![AuthorizerType::Rbac],
                 are_modes_explicit: false,
-                policy_file: None,
-                webhook: None,
+                abac_policy_file: None,
+                webhook_flags: None,
             }),
         }
     }

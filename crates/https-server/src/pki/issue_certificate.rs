@@ -30,12 +30,12 @@ const BASIC_CONSTRAINTS: u8 = 19;
 const AUTHORITY_KEY_ID: u8 = 35;
 const EXTENDED_KEY_USAGE: u8 = 37;
 
-/// The reason why a key or a certificate can not be generated.
+/// The reason why a key or a certificate cannot be generated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IssueError {
     #[error("the system has no randomness")]
     Randomness,
-    #[error("the key can not sign a certificate")]
+    #[error("the key cannot sign a certificate")]
     Signing,
     #[error("the name `{0}` is not ASCII")]
     NameNotAscii(String),
@@ -286,7 +286,7 @@ fn key_id(key: &KeyPair) -> Vec<u8> {
 }
 
 fn unix_seconds(time: SystemTime) -> i64 {
-    // Times before 1970 can not be encoded; such a certificate is expired at once.
+    // Times before 1970 cannot be encoded; such a certificate is expired at once.
     let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(DAY);
     i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX)
 }

@@ -97,7 +97,7 @@ impl WriteRequest {
     }
 
     /// A delete, alone or as part of a deletecollection.
-    pub(crate) fn delete(own: &DeleteOptions, is_collection: bool) -> Self {
+    pub(crate) fn for_delete(own: &DeleteOptions, is_collection: bool) -> Self {
         let mut preconditions = Tree::new();
         for (member, value) in [("uid", &own.uid), ("resourceVersion", &own.resource_version)] {
             if let Some(value) = value {

@@ -67,7 +67,7 @@ impl AuthorizedRequest<'_> {
                 })
             }
             Verb::List => {
-                let options = self.query.list_options()?;
+                let options = self.query.parse_list_options()?;
                 let filter = uninitialized_visibility_filter(ctx)?;
                 let page = Box::pin(list(ctx, &filter, &options)).await?;
                 report.warnings.extend(undecodable_objects::undecodable_objects_warning(

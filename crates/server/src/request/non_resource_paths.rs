@@ -24,7 +24,7 @@ impl AuthorizedRequest<'_> {
         path: &str,
     ) -> Result<Response<Body>, RequestError> {
         // Methods are case-sensitive, unlike the verbs that are derived from them.
-        let method = &self.parts.method;
+        let method = &self.request_parts.method;
         let is_read = matches!(*method, Method::GET | Method::HEAD);
         // Proxies that match paths by their beginning would not recognize such a path.
         if path.starts_with("//") {
@@ -62,10 +62,10 @@ impl AuthorizedRequest<'_> {
                 _ => Err(Status::method_not_allowed().into()),
             };
         }
-        let registry = &self.authorized.authorized_snapshot().resource_registry;
+        let registry = &self.authorization_proof.authorization_snapshot().resource_registry;
         let is_offered =
             method == Method::GET || discovery::answers_every_http_method(registry, path);
-        let mut format_request = self.format_request();
+        let mut format_request = self.requested_response_format();
         if !is_offered {
             // The method is refused whatever the client accepts.
             format_request.accept_header = "";

@@ -26,7 +26,7 @@ pub(crate) async fn delete_collection(
     report.admission_config_revision =
         confirm_admission_configuration(ctx, Operation::Delete).await?;
     let page = list(ctx, filter, &ctx.query.delete_collection_list_options()?).await?;
-    for items in page.items.chunks(ctx.server.api_settings.delete_workers.max(1)) {
+    for items in page.items.chunks(ctx.server.api_settings.delete_collection_workers.max(1)) {
         let deletions =
             items.iter().map(|item| Box::pin(delete_collection_item(ctx, item, options)));
         let mut first_error = None;

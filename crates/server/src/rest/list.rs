@@ -54,7 +54,7 @@ pub(crate) async fn list(
     filter: &ObjectFilter,
     options: &ListOptions,
 ) -> Result<ListPage, Status> {
-    let prefix = ctx.key_prefix()?;
+    let prefix = ctx.list_key_prefix()?;
     let (at, from) = match options.continue_token.as_str() {
         "" => {
             (resolve_requested_revision(ctx, options.requested_revision).await?, Bound::Unbounded)

@@ -189,8 +189,8 @@ impl Query {
         let limit =
             usize::try_from(self.parse_integer("limit")?.unwrap_or_default()).unwrap_or_default();
         self.check_selector_syntax()?;
-        let continue_token = self.text_or_empty("continue").to_owned();
-        let version = self.text_or_empty("resourceVersion");
+        let continue_token = self.parameter_or_empty("continue").to_owned();
+        let version = self.parameter_or_empty("resourceVersion");
         let mut errors = FieldErrors::new();
         let is_exact = self.check_list_options(&mut errors);
         if !errors.is_empty() {
@@ -219,11 +219,11 @@ impl Query {
     /// The options of the list of a deletecollection. A resourceVersion is that of the list, unless `resourceVersionMatch`
     /// allows a newer one, so that objects stay that are newer than the list that the client has read.
     pub(crate) fn delete_collection_list_options(&self) -> Result<ListOptions, Status> {
-        let mut options = self.list_options()?;
-        if let RequestedRevision::NotOlderThan(revision) = options.state
-            && self.text_or_empty("resourceVersionMatch").is_empty()
+        let mut options = self.parse_list_options()?;
+        if let RequestedRevision::NotOlderThan(revision) = options.requested_revision
+            && self.parameter_or_empty("resourceVersionMatch").is_empty()
         {
-            options.state = RequestedRevision::Exactly(revision);
+            options.requested_revision = RequestedRevision::Exactly(revision);
         }
         Ok(options)
     }
@@ -232,8 +232,8 @@ impl Query {
     /// resourceVersion that is no number.
     fn check_selector_syntax(&self) -> Result<(), Status> {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
-        authz::parse_label_selector(self.text_or_empty("labelSelector")).map_err(bad)?;
-        authz::parse_field_selector(self.text_or_empty("fieldSelector")).map_err(bad)?;
+        authz::parse_label_selector(self.parameter_or_empty("labelSelector")).map_err(bad)?;
+        authz::parse_field_selector(self.parameter_or_empty("fieldSelector")).map_err(bad)?;
         Ok(())
     }
 
@@ -249,8 +249,8 @@ impl Query {
     }
 
     fn check_resource_version_match(&self, errors: &mut FieldErrors) -> Option<bool> {
-        let version = self.text_or_empty("resourceVersion");
-        let token = self.text_or_empty("continue");
+        let version = self.parameter_or_empty("resourceVersion");
+        let token = self.parameter_or_empty("continue");
         let wanted = self.get("resourceVersionMatch").filter(|own| !own.is_empty())?;
         let path = FieldPath::root("resourceVersionMatch");
         if version.is_empty() {
@@ -292,7 +292,7 @@ impl Query {
         if !errors.is_empty() {
             return Err(invalid_list_options_status(&errors));
         }
-        let version = self.text_or_empty("resourceVersion");
+        let version = self.parameter_or_empty("resourceVersion");
         let initial = self.parse_optional_flag("sendInitialEvents");
         let number = match version {
             "" => 0,
@@ -312,12 +312,12 @@ impl Query {
 
     /// Checks the options that contradict each other in a watch.
     fn check_watch_options(&self, errors: &mut FieldErrors) {
-        let mut wanted = self.text_or_empty("resourceVersionMatch");
+        let mut wanted = self.parameter_or_empty("resourceVersionMatch");
         let mut is_initial_set = self.get("sendInitialEvents").is_some();
         // A watch that begins with the objects that exist has these options by default.
         if !is_initial_set
             && wanted.is_empty()
-            && matches!(self.text_or_empty("resourceVersion"), "" | "0")
+            && matches!(self.parameter_or_empty("resourceVersion"), "" | "0")
         {
             (wanted, is_initial_set) = ("NotOlderThan", true);
         }
@@ -338,7 +338,7 @@ impl Query {
         if wanted != "NotOlderThan" {
             errors.push(path.not_supported(wanted, &["NotOlderThan"]));
         }
-        if !self.text_or_empty("continue").is_empty() {
+        if !self.parameter_or_empty("continue").is_empty() {
             errors.push(
                 path.forbidden("resourceVersionMatch is forbidden when continue is provided"),
             );
@@ -409,7 +409,7 @@ mod tests {
         ] {
             let query = Query::parse(&format!("/x?{query}"));
             let options = query.delete_collection_list_options().unwrap();
-            assert_eq!(options.state, want, "{query:?}");
+            assert_eq!(options.requested_revision, want, "{query:?}");
         }
     }
 

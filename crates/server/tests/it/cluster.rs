@@ -9,7 +9,7 @@ use authn::{AnonymousAccess, ServiceAccountOptions, SigningKey, TokenFile, Token
 use authz_chain::{AuthorizerSlot, SlotAuthorizer};
 use component_base::{CaFiles, Log, LogFormat, LogLevel};
 use https_server::{
-    ClientCertificates, DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    ClientCertificates, DrainPlan, Limits, Listener, OperatorPkiFiles, PkiFiles, PkiOptions,
     ReloadingCertificate, ServerNames,
 };
 use rustls_pki_types::CertificateDer;

@@ -39,7 +39,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: decision
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: auditor}]
 ";
 
-/// The webhook of this chain can not be reached, so it denies what its condition matches.
+/// The webhook of this chain cannot be reached, so it denies what its condition matches.
 const CHAIN: &str = "
 apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
@@ -244,7 +244,7 @@ async fn files_are_followed_without_a_restart() {
     // A file with errors changes nothing.
     std::fs::write(&objects, "kind: Role\napiVersion: rbac.authorization.k8s.io/v1\nrules: 7")
         .unwrap();
-    wait_until(|| webhook.log(), async || webhook.log().contains("can not be read again")).await;
+    wait_until(|| webhook.log(), async || webhook.log().contains("cannot be read again")).await;
     assert_eq!(status(&post(&client, &review_of("zoe")).await), (200, Some(true), None));
 
     let rotated = webhook.rotate_serving_certificate();
@@ -344,5 +344,5 @@ fn the_node_authorizer_is_refused() {
         "--client-ca-file",
         &file("ca.crt", &authority.pem()),
     ]);
-    assert!(code == 3 && err.contains("`Node` can not be in the chain of the webhook"), "{err}");
+    assert!(code == 3 && err.contains("`Node` cannot be in the chain of the webhook"), "{err}");
 }
