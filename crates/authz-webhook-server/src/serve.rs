@@ -261,7 +261,6 @@ impl WebhookServer {
     }
 
     /// Returns a function that replaces the authorizers. Requests in progress keep those that they began with.
-    #[must_use]
     pub fn authorizer_replacer(
         &self,
     ) -> impl Fn(&Arc<[AuthorizerSlot]>) -> Result<(), AuthorizersError> + Send + Sync + 'static
@@ -271,7 +270,6 @@ impl WebhookServer {
     }
 
     /// Returns a function that replaces the objects of files.
-    #[must_use]
     pub fn file_object_replacer(&self) -> impl Fn(Vec<RbacObject>) + Send + Sync + 'static {
         let policy_cache = Arc::clone(&self.state.policy_cache);
         move |objects| policy_cache.replace_file_objects(objects)

@@ -41,10 +41,13 @@ pub struct CaReload {
     /// Replaces the authorities of one kind.
     pub replace_authorities: ReplaceAuthorities,
     /// Counts a reload, by the name of the flag and by `success` or `failure`.
-    pub count_reload: Box<dyn Fn(&str, &str) + Send + Sync>,
+    pub count_reload: CountReload,
     /// The log for changed and unusable files.
     pub log: Log,
 }
+
+/// Counts a reload, by the name of the flag and by its result.
+type CountReload = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Replaces all authorities of one kind, or fails and changes nothing.
 type ReplaceAuthorities = Box<

@@ -18,7 +18,7 @@ pub(crate) struct LogFlags {
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum LoggingFormat {
-    /// `time LEVEL message key=value`
+    /// Lines of text for people
     Text,
     /// One JSON object per line
     Json,

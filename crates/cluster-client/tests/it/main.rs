@@ -8,4 +8,5 @@ mod discovery;
 mod fixture;
 #[cfg(test)]
 mod lists;
+#[cfg(test)]
 mod watches;

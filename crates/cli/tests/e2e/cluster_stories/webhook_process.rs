@@ -59,7 +59,6 @@ impl Webhook {
         };
         let address = next_address("serving https://");
         let health_address = next_address("health https://");
-        drop(next_address);
         Self { address, health_address, callers, serving, folder, process }
     }
 
