@@ -3,7 +3,7 @@
 use api_object::Status;
 use authn::{JWKS_PATH, OPENID_CONFIGURATION_PATH};
 use bytes::Bytes;
-use http::{Method, Response};
+use http::Response;
 use https_server::Body;
 
 use super::{AuthorizedRequest, NOT_FOUND_TEXT};
@@ -23,9 +23,12 @@ impl AuthorizedRequest<'_> {
         &self,
         path: &str,
     ) -> Result<Response<Body>, RequestError> {
-        // Methods are case-sensitive, unlike the verbs that are derived from them.
-        let method = &self.request_parts.method;
-        let is_read = matches!(*method, Method::GET | Method::HEAD);
+        // Verbs are lower-case, but `get` is another method than `GET`.
+        let verb = match self.has_standard_spelling() {
+            true => self.authorized.request_info().verb.as_ref(),
+            false => "",
+        };
+        let is_read = matches!(verb, "get" | "head");
         // Proxies that match paths by their beginning would not recognize such a path.
         if path.starts_with("//") {
             return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
@@ -55,17 +58,14 @@ impl AuthorizedRequest<'_> {
             return Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]));
         }
         if let Some(document) = self.issuer_discovery_document(path) {
-            return match *method {
-                Method::GET => {
-                    Ok(self.new_response_format(PLAIN_JSON).encode_response(document, &[]))
-                }
+            return match verb {
+                "get" => Ok(self.new_response_format(PLAIN_JSON).encode_response(document, &[])),
                 _ => Err(Status::method_not_allowed().into()),
             };
         }
-        let registry = &self.authorization_proof.authorization_snapshot().resource_registry;
-        let is_offered =
-            method == Method::GET || discovery::answers_every_http_method(registry, path);
-        let mut format_request = self.requested_response_format();
+        let registry = &self.authorized.authorized_snapshot().resource_registry;
+        let is_offered = verb == "get" || discovery::answers_every_http_method(registry, path);
+        let mut format_request = self.format_request();
         if !is_offered {
             // The method is refused whatever the client accepts.
             format_request.accept_header = "";
