@@ -66,7 +66,7 @@ pub(crate) async fn decide_review(
     let review = ParsedReview::parse(body, now).map_err(UndecidedReview::invalid)?;
     server.freshness.check(Instant::now()).map_err(|why| UndecidedReview {
         result: ReviewResult::Unavailable,
-        status: Status::unavailable(why.to_string()),
+        status: Status::service_unavailable(why.to_string()),
     })?;
     let snapshot = server.policy_cache.snapshot();
     let attributes = review.attributes();

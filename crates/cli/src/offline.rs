@@ -25,6 +25,7 @@ mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
+pub(crate) use access_question_source::LoadedQuestions;
 pub(crate) use cluster_flags::{ClusterConnectionFlags, ProcessEnvironment};
 pub(crate) use cluster_state::NodeObjectsNeed;
 pub(crate) use implicit_groups::{missing_group_hint, user_for_listed_group, user_for_listed_name};

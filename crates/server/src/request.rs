@@ -351,7 +351,7 @@ impl AuthorizedRequest<'_> {
 
     /// Reports whether the method is in upper case, as all methods of HTTP are. Methods are case-sensitive.
     fn has_standard_spelling(&self) -> bool {
-        !self.parts.method.as_str().contains(|c: char| c.is_ascii_lowercase())
+        !self.request_parts.method.as_str().contains(|c: char| c.is_ascii_lowercase())
     }
 
     /// Determines which part of the server serves the request.

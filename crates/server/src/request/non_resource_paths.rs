@@ -25,7 +25,7 @@ impl AuthorizedRequest<'_> {
     ) -> Result<Response<Body>, RequestError> {
         // Verbs are lower-case, but `get` is another method than `GET`.
         let verb = match self.has_standard_spelling() {
-            true => self.authorized.request_info().verb.as_ref(),
+            true => self.authorization_proof.request_info().verb.as_ref(),
             false => "",
         };
         let is_read = matches!(verb, "get" | "head");
@@ -63,9 +63,9 @@ impl AuthorizedRequest<'_> {
                 _ => Err(Status::method_not_allowed().into()),
             };
         }
-        let registry = &self.authorized.authorized_snapshot().resource_registry;
+        let registry = &self.authorization_proof.authorization_snapshot().resource_registry;
         let is_offered = verb == "get" || discovery::answers_every_http_method(registry, path);
-        let mut format_request = self.format_request();
+        let mut format_request = self.requested_response_format();
         if !is_offered {
             // The method is refused whatever the client accepts.
             format_request.accept_header = "";
