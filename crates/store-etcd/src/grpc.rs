@@ -155,14 +155,14 @@ impl Channel {
             return Ok(sender.clone());
         }
         let opened = timeout(CONNECT_TIMEOUT, self.open_connection()).await;
-        let sender = opened.unwrap_or_else(|_| Err("the connection attempt timed out".to_owned()));
-        let sender = sender.map_err(GrpcError::NotConnected)?;
+        let timed_out = || GrpcError::NotConnected("the connection attempt timed out".to_owned());
+        let sender = opened.unwrap_or_else(|_| Err(timed_out()))?;
         Ok(current.insert(sender).clone())
     }
 
-    async fn open_connection(&self) -> Result<SendRequest<RequestBody>, String> {
-        let stream =
-            self.connector.connect(&self.uri).await.map_err(|error| error_text(&*error))?;
+    async fn open_connection(&self) -> Result<SendRequest<RequestBody>, GrpcError> {
+        let stream = self.connector.connect(&self.uri).await;
+        let stream = stream.map_err(|error| GrpcError::NotConnected(error_text(&*error)))?;
         let (sender, connection) = Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL)
@@ -171,7 +171,7 @@ impl Channel {
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .handshake(stream)
             .await
-            .map_err(|error| error_text(&error))?;
+            .map_err(|error| GrpcError::NotConnected(error_text(&error)))?;
         // The connection ends when nothing uses it any more. Its error is also that of each call.
         tokio::spawn(async {
             let _ = connection.await;
@@ -306,7 +306,7 @@ fn check_status(headers: &HeaderMap) -> Result<(), GrpcError> {
     Err(GrpcError::Status(code, percent_decode(message)))
 }
 
-/// Decodes `%C3%A9` to `é`. Malformed escapes stay as they are.
+/// Decodes the percent-encoding of a status message. Malformed escapes stay as they are.
 fn percent_decode(text: &[u8]) -> String {
     let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some((first, after)) = rest.split_first() {

@@ -21,7 +21,7 @@ pub(crate) trait EncodeMessage {
 
 /// A message that can be received. Unknown fields are ignored; of a field that occurs twice, the last one counts.
 pub(crate) trait DecodeMessage: Default {
-    /// Sets one field.
+    /// Sets the field with this number.
     fn set_field(&mut self, number: u32, value: FieldValue) -> Result<(), DecodeError>;
 
     fn decode(bytes: Bytes) -> Result<Self, DecodeError> {

@@ -1,4 +1,4 @@
-//! Issues certificates.
+//! Issues the certificates of authorities, servers and clients.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};

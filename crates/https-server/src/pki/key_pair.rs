@@ -9,7 +9,7 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use rustls::SignatureScheme;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::sign::SigningKey;
-use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{
     AlgorithmIdentifier, PrivateKeyDer, PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer, alg_id,
 };
@@ -23,6 +23,17 @@ const SIGNATURE_ALGORITHMS: [(SignatureScheme, AlgorithmIdentifier); 4] = [
     (SignatureScheme::ED25519, alg_id::ED25519),
     (SignatureScheme::RSA_PKCS1_SHA256, alg_id::RSA_PKCS1_SHA256),
 ];
+
+/// The reason why a file holds no usable private key.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadKeyError {
+    #[error(transparent)]
+    Pem(#[from] pem::Error),
+    #[error(transparent)]
+    Unsupported(#[from] rustls::Error),
+    #[error("the public key of the private key is not known")]
+    NoPublicKey,
+}
 
 /// A private key with its public key.
 pub(super) struct KeyPair {
@@ -47,12 +58,10 @@ impl KeyPair {
     }
 
     /// Reads the first PKCS #8 key of a PEM file: on P-256 or P-384, for Ed25519, or for RSA.
-    pub(super) fn from_pem(text: &str) -> Result<Self, String> {
-        let der = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
-            .map_err(|error| error.to_string())?;
-        let signing_key =
-            any_supported_type(&PrivateKeyDer::Pkcs8(der)).map_err(|error| error.to_string())?;
-        let public_key = signing_key.public_key().ok_or("the key has no public key")?.into_owned();
+    pub(super) fn from_pem(text: &str) -> Result<Self, ReadKeyError> {
+        let der = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())?;
+        let signing_key = any_supported_type(&PrivateKeyDer::Pkcs8(der))?;
+        let public_key = signing_key.public_key().ok_or(ReadKeyError::NoPublicKey)?.into_owned();
         Ok(Self { signing_key, public_key })
     }
 
