@@ -148,7 +148,8 @@ fn classify_flow(
         verb: &info.verb,
         request_target: target,
     };
-    // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
+    // INVARIANT: the mandatory schema `catch-all` is always in force, and requests that no schema matches belong to
+    // it.
     server.flow_controller.classify_request(&request).ok_or_else(|| {
         RequestError::Retry(Status::service_unavailable("no flow schema matches the request"))
     })
