@@ -43,7 +43,9 @@ const EVENT: &[&str] = &[
 /// The fields by which lists of a built-in kind can be filtered, besides name and namespace; `None` if it has none.
 fn kind_selector_fields(rules: KindRules) -> Option<&'static [&'static str]> {
     match rules {
-        KindRules::CertificateSigningRequest => Some(&["spec.signerName"]),
+        KindRules::CertificateSigningRequest | KindRules::ClusterTrustBundle => {
+            Some(&["spec.signerName"])
+        }
         KindRules::Pod => Some(POD),
         KindRules::Event => Some(EVENT),
         KindRules::Secret => Some(&["type"]),
@@ -86,7 +88,10 @@ fn check_selector_field(resource: &Resource, field: &str) -> Result<(), FieldSel
     let lacks_namespace = match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => matches!(
             row.rules,
-            KindRules::CertificateSigningRequest | KindRules::Namespace | KindRules::Node
+            KindRules::CertificateSigningRequest
+                | KindRules::ClusterTrustBundle
+                | KindRules::Namespace
+                | KindRules::Node
         ),
         ResourceOrigin::Custom(_) => !resource.is_namespaced(),
     };

@@ -5,6 +5,7 @@
 //! 2. `validate` reports all faults at once.
 
 mod certificate_signing_request;
+mod cluster_trust_bundle_rules;
 mod config_data_key;
 mod config_map_rules;
 mod csi_node_rules;
@@ -59,6 +60,7 @@ pub(crate) enum KindRules {
     None,
     AdmissionPolicyBinding,
     CertificateSigningRequest,
+    ClusterTrustBundle,
     ConfigMap,
     /// The rules of a kind that configures admission.
     Configuration(ConfigurationKind),
@@ -233,6 +235,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         KindRules::CertificateSigningRequest => {
             certificate_signing_request::validate_certificate_request_create(new, errors)
         }
+        KindRules::ClusterTrustBundle => cluster_trust_bundle_rules::validate(new, old, errors),
         KindRules::ConfigMap => config_map_rules::validate(new, old, errors),
         KindRules::Configuration(kind) => errors.append(match old {
             None => admission::validate_configuration_create(kind, new),

@@ -260,7 +260,8 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     .with_schema(&schema::CERTIFICATE_SIGNING_REQUEST),
     stored_v1_resource(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
         .with_name_rule(NameRule::PathSegment)
-        .require_resource_version(),
+        .require_resource_version()
+        .rules(KindRules::ClusterTrustBundle),
     stored_v1_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
         .with_subresources(STATUS)
         .require_resource_version()

@@ -512,3 +512,75 @@ fn a_role_grants_so_much_at_most() {
     aggregated["rules"] = json!([large]);
     assert_eq!(create_faults(&roles, aggregated), of_rule(0, 110_000));
 }
+
+#[test]
+fn a_trust_bundle_belongs_to_the_signer_in_its_name() {
+    let bundles = resource("certificates.k8s.io", "clustertrustbundles");
+    let at_signer = "spec.signerName: Invalid value";
+    let bundle = |name: &str, signer: &str| {
+        json!({ "metadata": { "name": name },
+            "spec": { "signerName": signer, "trustBundle": TRUST_ANCHOR } })
+    };
+    let no_prefix = "ClusterTrustBundle for signerName ex.io/a must be named with prefix ex.io:a:";
+    let colon = "ClusterTrustBundle without signer name must not have \":\" in its name";
+    for (name, signer, want) in [
+        ("ex.io:a:b", "ex.io/a", String::new()),
+        ("plain", "", String::new()),
+        ("b", "ex.io/a", format!("metadata.name: Invalid value: \"b\": {no_prefix}")),
+        (
+            "ex.io:b:b",
+            "ex.io/a",
+            format!("metadata.name: Invalid value: \"ex.io:b:b\": {no_prefix}"),
+        ),
+        ("ex.io:a:b", "", format!("metadata.name: Invalid value: \"ex.io:a:b\": {colon}")),
+    ] {
+        assert_eq!(create_faults(&bundles, bundle(name, signer)), want);
+    }
+    let faults = create_faults(&bundles, bundle("ex.io:a:B", "ex.io/a"));
+    assert!(faults.contains("a lowercase RFC 1123 subdomain"), "{faults}");
+    let faults = create_faults(&bundles, bundle("nodomain:b", "nodomain"));
+    assert!(faults.contains(at_signer), "{faults}");
+    for (old, new) in [("", "ex.io/a"), ("ex.io/a", ""), ("ex.io/a", "ex.io/b")] {
+        let faults = update_faults(&bundles, bundle("ex.io:a:b", old), bundle("ex.io:a:b", new));
+        let value = serde_json::Value::from(new);
+        assert_eq!(faults, format!("{at_signer}: {value}: field is immutable"));
+    }
+}
+
+/// A self-signed certificate with the CA bit.
+const TRUST_ANCHOR: &str = include_str!("trust_anchor.pem");
+/// A self-signed certificate without the CA bit.
+const LEAF: &str = include_str!("leaf.pem");
+
+#[test]
+fn a_trust_bundle_holds_ca_certificates_and_nothing_else() {
+    let bundles = resource("certificates.k8s.io", "clustertrustbundles");
+    let bundle = |pem: &str| json!({ "metadata": { "name": "b" }, "spec": { "trustBundle": pem } });
+    let headers = TRUST_ANCHOR.replacen("-----\n", "-----\nA: b\n\n", 1);
+    let key = TRUST_ANCHOR.replace("CERTIFICATE", "PRIVATE KEY");
+    let no_certificate = "-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n";
+    for (pem, want) in [
+        (TRUST_ANCHOR.to_owned(), ""),
+        (format!("# a comment\n{TRUST_ANCHOR}"), ""),
+        (String::new(), "at least one trust anchor must be provided"),
+        ("garbage".to_owned(), "at least one trust anchor must be provided"),
+        (format!("{TRUST_ANCHOR}{TRUST_ANCHOR}"), "duplicate trust anchor (indices [0 1])"),
+        (format!("{TRUST_ANCHOR}{headers}"), "entry 1 has PEM block headers"),
+        (key, "entry 0 has bad block type: PRIVATE KEY"),
+        (no_certificate.to_owned(), "entry 0 does not parse as X.509"),
+        (LEAF.to_owned(), "entry 0 does not have the CA bit set"),
+    ] {
+        let want = match want {
+            "" => String::new(),
+            want => format!("spec.trustBundle: Invalid value: \"<value omitted>\": {want}"),
+        };
+        assert_eq!(create_faults(&bundles, bundle(&pem)), want, "{pem}");
+        let faults = update_faults(&bundles, bundle("an old bundle"), bundle(&pem));
+        assert_eq!(faults, want, "{pem}");
+    }
+    // An unchanged bundle of an earlier version does not keep its metadata from changing.
+    assert_eq!(update_faults(&bundles, bundle("garbage"), bundle("garbage")), "");
+    let long = "x".repeat(1024 * 1024 + 1);
+    let want = "spec.trustBundle: Too long: may not be more than 1048576 bytes";
+    assert_eq!(create_faults(&bundles, bundle(&long)), want);
+}
