@@ -115,6 +115,7 @@ fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
         | KindRules::None
         | KindRules::PersistentVolume
         | KindRules::ClusterTrustBundle
+        | KindRules::ResourceSlice
         | KindRules::Rbac(Kind::Role | Kind::ClusterRole) => &core_columns::ANY,
     }
 }

@@ -31,7 +31,7 @@ pub use certificate_signing_request::{
 };
 pub use reset_unwritable_fields::reset_unwritable_fields;
 
-pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
+pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
 use api_object::{DeleteOptions, Tree};
@@ -84,6 +84,7 @@ pub(crate) enum KindRules {
     Rbac(manifests::rbac::Kind),
     ReplicaSet,
     ResourceQuota,
+    ResourceSlice,
     Scale,
     Secret,
     Service,
@@ -265,6 +266,11 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
             }
         }
         KindRules::Rbac(_) => rbac_rules::validate(new, old, errors),
+        KindRules::ResourceSlice => {
+            if let Some(old) = old {
+                immutable_fields::validate(immutable_fields::RESOURCE_SLICE, new, old, errors);
+            }
+        }
         KindRules::Secret => secret_rules::validate(new, old, errors),
         KindRules::Service => service_rules::validate(new, old, errors),
         _ => {}

@@ -379,7 +379,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     stored_v1_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .return_object_on_delete()
-        .rules(KindRules::Immutable(kind_rules::RESOURCE_SLICE)),
+        .rules(KindRules::ResourceSlice),
     stored_v1_resource(FLOW_CONTROL, "FlowSchema", "flowschemas", Cluster)
         .with_subresources(STATUS)
         .generation()

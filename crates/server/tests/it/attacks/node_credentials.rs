@@ -635,3 +635,21 @@ async fn a23_a_node_learns_nothing_from_a_refused_write() {
     let own = node.patch(&format!("{PODS}/mine/status"), "merge-patch", &wrong_type).await;
     assert_eq!(own.code, 422, "{}", own.text());
 }
+
+/// A node that lists the ResourceSlices of its devices needs the field selector that the Node authorizer demands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_lists_its_own_resource_slices() {
+    let site = Site::start(false).await;
+    let node = site.client("node-token");
+    let slice = json!({"metadata": {"name": "of-n1"}, "spec": {"driver": "d.example",
+        "nodeName": "n1", "pool": {"name": "p"}}});
+    node.post(SLICES, &slice).await.expect(201);
+    let own = node.get(&format!("{SLICES}?fieldSelector=spec.nodeName%3Dn1")).await.expect(200);
+    let names: Vec<&Value> =
+        own["items"].as_array().unwrap().iter().map(|own| &own["metadata"]["name"]).collect();
+    assert_eq!(names, ["of-n1"]);
+    for other in ["", "?fieldSelector=spec.nodeName%3Dn2", "?fieldSelector=spec.driver%3Dd.example"]
+    {
+        assert_eq!(node.get(&format!("{SLICES}{other}")).await.code, 403, "{other}");
+    }
+}
