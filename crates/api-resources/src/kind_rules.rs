@@ -15,6 +15,7 @@ mod flow_control_rules;
 mod immutable_fields;
 mod lease_rules;
 mod namespace_rules;
+mod node_rules;
 mod persistent_volume_rules;
 mod pod_rules;
 mod pod_update;
@@ -109,6 +110,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Prepar
         KindRules::CustomResourceDefinition => custom_resources::prepare_definition_create(tree),
         KindRules::FlowControl(kind) => flow_control_rules::prepare_flow_control_create(kind, tree),
         KindRules::Namespace => namespace_rules::prepare_namespace_create(tree),
+        KindRules::Node => node_rules::prepare_node(tree),
         KindRules::Pod => pod_rules::prepare_pod_create(tree),
         KindRules::Rbac(_) => rbac_rules::prepare_rbac_object(tree),
         KindRules::Secret => secret_rules::prepare_secret(tree),
@@ -142,6 +144,7 @@ pub fn prepare_update(
         (KindRules::Namespace, subresource) => {
             namespace_rules::prepare_namespace_update(new, old, subresource)
         }
+        (KindRules::Node, None) => node_rules::prepare_node(new),
         (KindRules::Pod, None) => pod_rules::prepare_pod_update(new),
         (KindRules::CertificateSigningRequest, subresource) => {
             certificate_signing_request::prepare_certificate_request_update(new, old, subresource);
@@ -214,6 +217,9 @@ pub fn validate_update(
         (KindRules::Namespace, Some("finalize")) => {
             namespace_rules::validate_namespace_finalizers(new, &mut errors)
         }
+        (KindRules::Node, Some("status")) => {
+            node_rules::validate_node_update(new, old, &mut errors)
+        }
         (KindRules::Pod, Some("status")) => {
             pod_update::validate_mirror_annotation_unchanged(new, old, &mut errors)
         }
@@ -253,6 +259,11 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }
         KindRules::Lease => lease_rules::validate(new, errors),
         KindRules::Namespace => namespace_rules::validate_namespace_finalizers(new, errors),
+        KindRules::Node => {
+            if let Some(old) = old {
+                node_rules::validate_node_update(new, old, errors);
+            }
+        }
         KindRules::PersistentVolume => {
             if let Some(old) = old {
                 persistent_volume_rules::validate_persistent_volume_update(new, old, errors);

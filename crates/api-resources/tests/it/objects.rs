@@ -584,3 +584,51 @@ fn a_trust_bundle_holds_ca_certificates_and_nothing_else() {
     let want = "spec.trustBundle: Too long: may not be more than 1048576 bytes";
     assert_eq!(create_faults(&bundles, bundle(&long)), want);
 }
+
+#[test]
+fn a_node_gets_its_pod_addresses_and_its_provider_once() {
+    let nodes = resource("", "nodes");
+    let node = |spec: Value| json!({ "metadata": { "name": "n" }, "spec": spec });
+    let cidr =
+        "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid";
+    for (old, new, want) in [
+        (json!({}), json!({ "podCIDR": "10.0.0.0/24", "providerID": "a" }), ""),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDR": "10.0.0.0/24" }), ""),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDRs": ["10.0.0.0/24"] }), ""),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDR": "10.0.1.0/24" }), cidr),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({}), cidr),
+        (
+            json!({ "podCIDRs": ["10.0.0.0/24", "fd00::/64"] }),
+            json!({ "podCIDRs": ["10.0.0.0/24"] }),
+            cidr,
+        ),
+        (
+            json!({ "podCIDRs": ["10.0.0.0/24"] }),
+            json!({ "podCIDRs": ["10.0.0.0/24"], "podCIDR": "10.0.1.0/24" }),
+            cidr,
+        ),
+        (json!({ "providerID": "a" }), json!({ "providerID": "a", "unschedulable": true }), ""),
+        (
+            json!({ "providerID": "a" }),
+            json!({ "providerID": "b" }),
+            "spec.providerID: Invalid value: null: field cannot be modified once set",
+        ),
+        (
+            json!({ "providerID": "a" }),
+            json!({}),
+            "spec.providerID: Invalid value: null: field cannot be cleared once set",
+        ),
+        (json!({}), json!({ "externalID": "x" }), "spec.externalID: Forbidden: may not be updated"),
+    ] {
+        assert_eq!(update_faults(&nodes, node(old), node(new.clone())), want, "{new}");
+    }
+    let stored = created(&nodes, node(json!({ "podCIDRs": ["10.0.0.0/24"] })));
+    assert_eq!(stored["spec"]["podCIDR"], "10.0.0.0/24");
+    let mut new = stored.clone();
+    let address = json!({ "type": "InternalIP", "address": "10.0.0.1" });
+    new.insert("status".to_owned(), json!({ "addresses": [address, address] }));
+    let faults = api_resources::validate_update(&nodes, &new, &stored, Some("status")).to_string();
+    let want = "status.addresses[1]: Duplicate value: \
+                {\"Type\":\"InternalIP\",\"Address\":\"10.0.0.1\"}";
+    assert_eq!(faults, want);
+}

@@ -653,3 +653,24 @@ async fn a_node_lists_its_own_resource_slices() {
         assert_eq!(node.get(&format!("{SLICES}{other}")).await.code, 403, "{other}");
     }
 }
+
+/// A23: routes and disks follow the addresses and the provider of a Node, so a node cannot move them to itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a23_a_node_keeps_its_pod_addresses_and_its_provider() {
+    let site = Site::start(false).await;
+    let node = site.client("node-token");
+    let path = format!("{NODES}/n1");
+    let first = json!({"spec": {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24"],
+        "providerID": "cloud://n1"}});
+    site.admin.patch(&path, "merge-patch", &first).await.expect(200);
+    for spec in [
+        json!({"podCIDR": "10.0.2.0/24", "podCIDRs": ["10.0.2.0/24"]}),
+        json!({"podCIDR": null, "podCIDRs": null}),
+        json!({"providerID": "cloud://n2"}),
+        json!({"providerID": null}),
+    ] {
+        let patch = json!({"spec": spec});
+        let refused = node.patch(&path, "merge-patch", &patch).await;
+        assert_eq!(refused.code, 422, "{patch}: {}", refused.text());
+    }
+}
