@@ -32,7 +32,7 @@ pub use certificate_signing_request::{
 };
 pub use reset_unwritable_fields::reset_unwritable_fields;
 
-pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, VOLUME_ATTACHMENT};
+pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_CLAIM, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
 use api_object::{DeleteOptions, Tree};

@@ -22,6 +22,7 @@ mod admission_plugins;
 mod admitted_object;
 mod built_in_checks;
 mod configured_hooks;
+mod device_admin_access;
 mod freshness_barrier;
 mod freshness_error;
 mod hook_object_converter;

@@ -373,9 +373,11 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .return_object_on_delete(),
     stored_v1_resource(RESOURCE, "ResourceClaim", "resourceclaims", Namespaced)
         .with_subresources(STATUS)
-        .return_object_on_delete(),
+        .return_object_on_delete()
+        .rules(KindRules::Immutable(kind_rules::RESOURCE_CLAIM)),
     stored_v1_resource(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
-        .return_object_on_delete(),
+        .return_object_on_delete()
+        .rules(KindRules::Immutable(kind_rules::RESOURCE_CLAIM)),
     stored_v1_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .return_object_on_delete()
