@@ -9,7 +9,9 @@ mod cluster_trust_bundle_rules;
 mod config_data_key;
 mod config_map_rules;
 mod csi_node_rules;
+mod endpoint_address;
 mod endpoint_slice_rules;
+mod endpoints_rules;
 mod event_rules;
 mod flow_control_rules;
 mod immutable_fields;
@@ -18,6 +20,7 @@ mod namespace_rules;
 mod node_rules;
 mod persistent_volume_rules;
 mod pod_rules;
+mod pod_safety_rules;
 mod pod_update;
 mod rbac_rules;
 mod reset_unwritable_fields;
@@ -250,6 +253,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }),
         KindRules::CustomResourceDefinition => custom_resources::validate(new, old, errors),
         KindRules::EndpointSlice => endpoint_slice_rules::validate(new, old, errors),
+        KindRules::Endpoints => endpoints_rules::validate(new, old, errors),
         KindRules::Event => event_rules::validate(new, errors),
         KindRules::FlowControl(kind) => flow_control_rules::validate(kind, new, errors),
         KindRules::Immutable(members) => {
@@ -273,7 +277,10 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
             pod_rules::validate(new, errors);
             match old {
                 Some(old) => pod_update::validate(new, old, errors),
-                None => pod_rules::validate_pod_create(new, errors),
+                None => {
+                    pod_rules::validate_pod_create(new, errors);
+                    pod_safety_rules::validate_pod_safety(new, errors);
+                }
             }
         }
         KindRules::Rbac(_) => rbac_rules::validate(new, old, errors),

@@ -632,3 +632,207 @@ fn a_node_gets_its_pod_addresses_and_its_provider_once() {
                 {\"Type\":\"InternalIP\",\"Address\":\"10.0.0.1\"}";
     assert_eq!(faults, want);
 }
+
+#[test]
+fn names_and_paths_of_a_pod_stay_in_its_folder() {
+    let pods = resource("", "pods");
+    let pod = |spec: Value| {
+        let mut spec = spec;
+        if spec.get("containers").is_none() {
+            spec["containers"] = json!([{ "name": "c", "image": "i" }]);
+        }
+        spec["serviceAccountName"] = json!("default");
+        json!({ "metadata": { "name": "p" }, "spec": spec })
+    };
+    let container = |member: &str, value: Value| {
+        let mut container = json!({ "name": "c", "image": "i" });
+        container[member] = value;
+        json!({ "containers": [container] })
+    };
+    let volume = |source: &str, value: Value| {
+        let mut volume = json!({ "name": "v" });
+        volume[source] = value;
+        json!({ "volumes": [volume] })
+    };
+    let profile = |file: &str| json!({ "seccompProfile": { "localhostProfile": file } });
+    let items = |path: &str| json!({ "items": [{ "key": "k", "path": path }] });
+    let label = "a lowercase RFC 1123 label must consist of";
+    for (spec, want) in [
+        (json!({ "initContainers": [{ "name": "i" }], "volumes": [{ "name": "v" }] }), ""),
+        (container("name", json!("../x")), label),
+        (json!({ "initContainers": [{ "name": "../x" }] }), label),
+        (json!({ "initContainers": [{}] }), "spec.initContainers[0].name: Required value"),
+        (
+            json!({ "initContainers": [{ "name": "c" }] }),
+            "spec.initContainers[0].name: Duplicate value: \"c\"",
+        ),
+        (json!({ "volumes": [{ "name": "../x" }] }), label),
+        (json!({ "volumes": [{}] }), "spec.volumes[0].name: Required value"),
+        (
+            json!({ "volumes": [{ "name": "v" }, { "name": "v" }] }),
+            "spec.volumes[1].name: Duplicate value: \"v\"",
+        ),
+        (container("volumeMounts", json!([{ "subPath": "a/..b" }])), ""),
+        (
+            container("volumeMounts", json!([{ "subPath": "a/../b" }])),
+            "spec.containers[0].volumeMounts.subPath: Invalid value: \"a/../b\": must not contain '..'",
+        ),
+        (
+            container("volumeMounts", json!([{ "subPathExpr": "/a" }])),
+            "spec.containers[0].volumeMounts.subPathExpr: Invalid value: \"/a\": must be a relative path",
+        ),
+        (volume("hostPath", json!({ "path": "/a/b" })), ""),
+        (
+            volume("hostPath", json!({ "path": "/a/../b" })),
+            "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
+        ),
+        (volume("secret", items("a/b")), ""),
+        (
+            volume("secret", items("../b")),
+            "spec.volumes[0].secret.items[0].path: Invalid value: \"../b\": must not contain '..'",
+        ),
+        (
+            volume("configMap", items("..data")),
+            "spec.volumes[0].configMap.items[0].path: Invalid value: \"..data\": must not start with '..'",
+        ),
+        (
+            volume("downwardAPI", items("/b")),
+            "spec.volumes[0].downwardAPI.items[0].path: Invalid value: \"/b\": must be a relative path",
+        ),
+        (
+            volume("projected", json!({ "sources": [{ "secret": items("../b") }] })),
+            "spec.volumes[0].projected.sources[0].secret.items[0].path: Invalid value: \"../b\": \
+             must not contain '..'",
+        ),
+        (
+            volume(
+                "projected",
+                json!({ "sources": [{ "serviceAccountToken": { "path": "../b" } }] }),
+            ),
+            "spec.volumes[0].projected.sources[0].serviceAccountToken.path: Invalid value: \"../b\": \
+             must not contain '..'",
+        ),
+        (json!({ "securityContext": profile("a/b.json") }), ""),
+        (
+            json!({ "securityContext": profile("../x") }),
+            "spec.securityContext.seccompProfile.localhostProfile: Invalid value: \"../x\": \
+             must not contain '..'",
+        ),
+        (
+            container("securityContext", profile("/x")),
+            "spec.containers[0].securityContext.seccompProfile.localhostProfile: Invalid value: \
+             \"/x\": must be a relative path",
+        ),
+        (
+            json!({ "ephemeralContainers": [{ "name": "e" }] }),
+            "spec.ephemeralContainers: Forbidden: cannot be set on create",
+        ),
+    ] {
+        let faults = create_faults(&pods, pod(spec.clone()));
+        match want {
+            "" => assert_eq!(faults, "", "{spec}"),
+            want => assert!(faults.contains(want), "{spec}: {faults}"),
+        }
+        // A pod of an earlier version can still lose its finalizers.
+        assert_eq!(update_faults(&pods, pod(spec.clone()), pod(spec.clone())), "", "{spec}");
+    }
+}
+
+#[test]
+fn services_take_no_traffic_of_the_node() {
+    let services = resource("", "services");
+    let service = |change: Value| {
+        let mut spec = json!({ "type": "NodePort", "ports": [{ "port": 80 }] });
+        spec.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        json!({ "metadata": { "name": "s" }, "spec": spec })
+    };
+    let ports = |ports: &[i64]| {
+        let port = |own: &i64| json!({ "name": format!("p{own}"), "port": 80, "nodePort": own });
+        json!({ "ports": ports.iter().map(port).collect::<Vec<_>>() })
+    };
+    let range = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+    for (change, want) in [
+        (ports(&[30_000, 32_767]), String::new()),
+        (ports(&[0]), String::new()),
+        (ports(&[29_999]), format!("spec.ports[0].nodePort: Invalid value: 29999: {range}")),
+        (ports(&[10_250]), format!("spec.ports[0].nodePort: Invalid value: 10250: {range}")),
+        (ports(&[32_768]), format!("spec.ports[0].nodePort: Invalid value: 32768: {range}")),
+        (
+            json!({ "healthCheckNodePort": 22 }),
+            format!("spec.healthCheckNodePort: Invalid value: 22: {range}"),
+        ),
+        (json!({ "externalIPs": ["203.0.113.1", "2001:db8::1"] }), String::new()),
+        (
+            json!({ "externalIPs": ["169.254.169.254"] }),
+            "spec.externalIPs[0]: Invalid value: \"169.254.169.254\": may not be in the link-local \
+             range (169.254.0.0/16, fe80::/10)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["::ffff:127.0.0.1"] }),
+            "spec.externalIPs[0]: Invalid value: \"::ffff:127.0.0.1\": may not be in the loopback \
+             range (127.0.0.0/8, ::1/128)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["0.0.0.0"] }),
+            "spec.externalIPs[0]: Invalid value: \"0.0.0.0\": may not be unspecified (0.0.0.0)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["224.0.0.1"] }),
+            "spec.externalIPs[0]: Invalid value: \"224.0.0.1\": may not be in the link-local \
+             multicast range (224.0.0.0/24, ff02::/10)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["x"] }),
+            "spec.externalIPs[0]: Invalid value: \"x\": must be a valid IP address".to_owned(),
+        ),
+    ] {
+        assert_eq!(create_faults(&services, service(change.clone())), want, "{change}");
+        // A service of an earlier version keeps what it has.
+        let stored = service(change.clone());
+        assert_eq!(update_faults(&services, stored.clone(), stored), "", "{change}");
+    }
+    let twice = service(json!({ "ports": [
+        { "name": "a", "port": 80, "nodePort": 30_080 },
+        { "name": "b", "port": 81, "nodePort": 30_080 },
+        { "name": "c", "port": 81, "nodePort": 30_080, "protocol": "UDP" },
+    ] }));
+    let want = "spec.ports[1].nodePort: Duplicate value: 30080";
+    assert_eq!(create_faults(&services, twice), want);
+}
+
+#[test]
+fn endpoints_are_no_addresses_of_the_network_itself() {
+    let (endpoints, slices) =
+        (resource("", "endpoints"), resource("discovery.k8s.io", "endpointslices"));
+    let of = |address: &str| {
+        json!({ "metadata": { "name": "e" }, "subsets": [
+            { "addresses": [{ "ip": "10.0.0.1" }], "notReadyAddresses": [{ "ip": address }] }] })
+    };
+    let slice = |family: &str, address: &str| {
+        json!({ "metadata": { "name": "e" }, "addressType": family,
+            "endpoints": [{ "addresses": ["10.0.0.1", address] }] })
+    };
+    let link_local = "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+    for (address, want_endpoints, want_slice) in [
+        ("10.0.0.2", "", ""),
+        ("169.254.169.254", link_local, link_local),
+        ("fe80::1", link_local, link_local),
+        ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)", ""),
+        ("::", "may not be unspecified (::)", "may not be unspecified (::)"),
+    ] {
+        let full = |path: &str, want: &str| match want {
+            "" => String::new(),
+            want => format!("{path}: Invalid value: \"{address}\": {want}"),
+        };
+        let path = "subsets[0].notReadyAddresses[0].ip";
+        assert_eq!(create_faults(&endpoints, of(address)), full(path, want_endpoints));
+        assert_eq!(update_faults(&endpoints, of(address), of(address)), "");
+        let path = "endpoints[0].addresses[1]";
+        assert_eq!(create_faults(&slices, slice("IPv4", address)), full(path, want_slice));
+        assert_eq!(create_faults(&slices, slice("FQDN", address)), "");
+    }
+}
