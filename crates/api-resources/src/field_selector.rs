@@ -74,7 +74,7 @@ pub enum FieldSelectorError {
     UnsupportedFieldOfKind {
         /// Such as `resource.k8s.io/v1, Kind=ResourceSlice`.
         group_version_kind: String,
-        /// The field.
+        /// The field that is not supported.
         field: String,
     },
 }
