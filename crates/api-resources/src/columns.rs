@@ -114,6 +114,8 @@ fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
         | KindRules::Immutable(_)
         | KindRules::None
         | KindRules::PersistentVolume
+        | KindRules::ClusterTrustBundle
+        | KindRules::ResourceSlice
         | KindRules::Rbac(Kind::Role | Kind::ClusterRole) => &core_columns::ANY,
     }
 }

@@ -43,13 +43,16 @@ const EVENT: &[&str] = &[
 /// The fields by which lists of a built-in kind can be filtered, besides name and namespace; `None` if it has none.
 fn kind_selector_fields(rules: KindRules) -> Option<&'static [&'static str]> {
     match rules {
-        KindRules::CertificateSigningRequest => Some(&["spec.signerName"]),
+        KindRules::CertificateSigningRequest | KindRules::ClusterTrustBundle => {
+            Some(&["spec.signerName"])
+        }
         KindRules::Pod => Some(POD),
         KindRules::Event => Some(EVENT),
         KindRules::Secret => Some(&["type"]),
         KindRules::Namespace => Some(&["status.phase"]),
         KindRules::Service => Some(&["spec.clusterIP", "spec.type"]),
         KindRules::Node => Some(&["spec.unschedulable"]),
+        KindRules::ResourceSlice => Some(&["spec.nodeName", "spec.driver", "spec.pool.name"]),
         _ => None,
     }
 }
@@ -66,6 +69,14 @@ pub enum FieldSelectorError {
     /// The kind supports further fields, but not this one.
     #[error("field label not supported: {0}")]
     UnsupportedField(String),
+    /// The same for a kind whose message names it.
+    #[error("field label not supported for {group_version_kind}: {field}")]
+    UnsupportedFieldOfKind {
+        /// Such as `resource.k8s.io/v1, Kind=ResourceSlice`.
+        group_version_kind: String,
+        /// The field that is not supported.
+        field: String,
+    },
 }
 
 /// Checks that lists of the resource can be filtered by all these fields.
@@ -86,7 +97,11 @@ fn check_selector_field(resource: &Resource, field: &str) -> Result<(), FieldSel
     let lacks_namespace = match &resource.resource_origin {
         ResourceOrigin::BuiltIn(row) => matches!(
             row.rules,
-            KindRules::CertificateSigningRequest | KindRules::Namespace | KindRules::Node
+            KindRules::CertificateSigningRequest
+                | KindRules::ClusterTrustBundle
+                | KindRules::Namespace
+                | KindRules::Node
+                | KindRules::ResourceSlice
         ),
         ResourceOrigin::Custom(_) => !resource.is_namespaced(),
     };
@@ -104,8 +119,19 @@ fn check_selector_field(resource: &Resource, field: &str) -> Result<(), FieldSel
             served.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(field))
         }
     };
+    let names_kind_in_message = matches!(
+        &resource.resource_origin,
+        ResourceOrigin::BuiltIn(row) if row.rules == KindRules::ResourceSlice
+    );
     match is_own {
         true => Ok(()),
+        false if names_kind_in_message => {
+            let (group, version, kind) = (&resource.group, &resource.version, &resource.kind);
+            Err(FieldSelectorError::UnsupportedFieldOfKind {
+                group_version_kind: format!("{group}/{version}, Kind={kind}"),
+                field: field.to_owned(),
+            })
+        }
         false => Err(FieldSelectorError::UnsupportedField(field.to_owned())),
     }
 }

@@ -5,18 +5,22 @@
 //! 2. `validate` reports all faults at once.
 
 mod certificate_signing_request;
+mod cluster_trust_bundle_rules;
 mod config_data_key;
 mod config_map_rules;
 mod csi_node_rules;
+mod endpoint_address;
 mod endpoint_slice_rules;
+mod endpoints_rules;
 mod event_rules;
 mod flow_control_rules;
 mod immutable_fields;
 mod lease_rules;
 mod namespace_rules;
+mod node_rules;
 mod persistent_volume_rules;
 mod pod_rules;
-mod pod_template_defaults;
+mod pod_safety_rules;
 mod pod_update;
 mod rbac_rules;
 mod reset_unwritable_fields;
@@ -32,7 +36,7 @@ pub use certificate_signing_request::{
 };
 pub use reset_unwritable_fields::reset_unwritable_fields;
 
-pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
+pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_CLAIM, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
 use api_object::{DeleteOptions, Tree};
@@ -61,6 +65,7 @@ pub(crate) enum KindRules {
     None,
     AdmissionPolicyBinding,
     CertificateSigningRequest,
+    ClusterTrustBundle,
     ConfigMap,
     /// The rules of a kind that configures admission.
     Configuration(ConfigurationKind),
@@ -84,6 +89,7 @@ pub(crate) enum KindRules {
     Rbac(manifests::rbac::Kind),
     ReplicaSet,
     ResourceQuota,
+    ResourceSlice,
     Scale,
     Secret,
     Service,
@@ -109,6 +115,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Prepar
         KindRules::CustomResourceDefinition => custom_resources::prepare_definition_create(tree),
         KindRules::FlowControl(kind) => flow_control_rules::prepare_flow_control_create(kind, tree),
         KindRules::Namespace => namespace_rules::prepare_namespace_create(tree),
+        KindRules::Node => node_rules::prepare_node(tree),
         KindRules::Pod => pod_rules::prepare_pod_create(tree),
         KindRules::Rbac(_) => rbac_rules::prepare_rbac_object(tree),
         KindRules::Secret => secret_rules::prepare_secret(tree),
@@ -145,6 +152,7 @@ pub fn prepare_update(
         (KindRules::Namespace, subresource) => {
             namespace_rules::prepare_namespace_update(new, old, subresource)
         }
+        (KindRules::Node, None) => node_rules::prepare_node(new),
         (KindRules::Pod, None) => pod_rules::prepare_pod_update(new),
         (KindRules::CertificateSigningRequest, subresource) => {
             certificate_signing_request::prepare_certificate_request_update(new, old, subresource);
@@ -217,6 +225,9 @@ pub fn validate_update(
         (KindRules::Namespace, Some("finalize")) => {
             namespace_rules::validate_namespace_finalizers(new, &mut errors)
         }
+        (KindRules::Node, Some("status")) => {
+            node_rules::validate_node_update(new, old, &mut errors)
+        }
         (KindRules::Pod, Some("status")) => {
             pod_update::validate_mirror_annotation_unchanged(new, old, &mut errors)
         }
@@ -239,6 +250,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         KindRules::CertificateSigningRequest => {
             certificate_signing_request::validate_certificate_request_create(new, errors)
         }
+        KindRules::ClusterTrustBundle => cluster_trust_bundle_rules::validate(new, old, errors),
         KindRules::ConfigMap => config_map_rules::validate(new, old, errors),
         KindRules::Configuration(kind) => errors.append(match old {
             None => admission::validate_configuration_create(kind, new),
@@ -246,6 +258,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }),
         KindRules::CustomResourceDefinition => custom_resources::validate(new, old, errors),
         KindRules::EndpointSlice => endpoint_slice_rules::validate(new, old, errors),
+        KindRules::Endpoints => endpoints_rules::validate(new, old, errors),
         KindRules::Event => event_rules::validate(new, errors),
         KindRules::FlowControl(kind) => flow_control_rules::validate(kind, new, errors),
         KindRules::Immutable(members) => {
@@ -255,6 +268,11 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }
         KindRules::Lease => lease_rules::validate(new, errors),
         KindRules::Namespace => namespace_rules::validate_namespace_finalizers(new, errors),
+        KindRules::Node => {
+            if let Some(old) = old {
+                node_rules::validate_node_update(new, old, errors);
+            }
+        }
         KindRules::PersistentVolume => {
             if let Some(old) = old {
                 persistent_volume_rules::validate_persistent_volume_update(new, old, errors);
@@ -264,10 +282,18 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
             pod_rules::validate(new, errors);
             match old {
                 Some(old) => pod_update::validate(new, old, errors),
-                None => pod_rules::validate_pod_create(new, errors),
+                None => {
+                    pod_rules::validate_pod_create(new, errors);
+                    pod_safety_rules::validate_pod_safety(new, errors);
+                }
             }
         }
         KindRules::Rbac(_) => rbac_rules::validate(new, old, errors),
+        KindRules::ResourceSlice => {
+            if let Some(old) = old {
+                immutable_fields::validate(immutable_fields::RESOURCE_SLICE, new, old, errors);
+            }
+        }
         KindRules::Secret => secret_rules::validate(new, old, errors),
         KindRules::Service => service_rules::validate(new, old, errors),
         _ => {}

@@ -5,11 +5,13 @@
 
 mod quoted_body;
 mod uri_redaction;
+mod webhook_url_redaction;
 
 use serde_json::{Map, Value};
 
 pub(crate) use self::quoted_body::redact_quoted_body;
 pub use self::uri_redaction::redact_uri;
+use self::webhook_url_redaction::redact_urls_in_text;
 
 /// The text in place of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -25,6 +27,8 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(crate) enum BodySensitivity {
     /// No part is secret.
     Plain,
+    /// The body has URLs of webhooks; credentials in URLs are masked.
+    WebhookUrls,
     /// The body is a Secret; its data is masked.
     SecretData,
     /// The token in the spec is masked.
@@ -44,6 +48,12 @@ impl BodySensitivity {
             ("", "secrets", _) => Self::SecretData,
             ("", "serviceaccounts", "token") => Self::TokenRequest,
             ("authentication.k8s.io", "tokenreviews", _) => Self::TokenReview,
+            (
+                "admissionregistration.k8s.io",
+                "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
+                _,
+            )
+            | ("apiextensions.k8s.io", "customresourcedefinitions", _) => Self::WebhookUrls,
             _ => Self::Plain,
         }
     }
@@ -105,10 +115,17 @@ impl RedactingBodyCopier {
                 .map(|item| self.copy_redacted_value(item, sensitivity, depth + 1))
                 .collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                if sensitivity == BodySensitivity::Plain {
-                    value.clone()
-                } else {
-                    mask_value(value)
+                match (sensitivity, value) {
+                    (BodySensitivity::WebhookUrls, Value::String(text)) => {
+                        redact_urls_in_text(text).into()
+                    }
+                    (BodySensitivity::Plain | BodySensitivity::WebhookUrls, _) => value.clone(),
+                    (
+                        BodySensitivity::SecretData
+                        | BodySensitivity::TokenReview
+                        | BodySensitivity::TokenRequest,
+                        _,
+                    ) => mask_value(value),
                 }
             }
         }
@@ -183,7 +200,7 @@ impl RedactingBodyCopier {
 /// operations of a JSON patch, whose values are masked.
 fn member_treatment(name: &str, value: &Value, sensitivity: BodySensitivity) -> MemberTreatment {
     match (sensitivity, name) {
-        (BodySensitivity::Plain, _) => MemberTreatment::Descend,
+        (BodySensitivity::Plain | BodySensitivity::WebhookUrls, _) => MemberTreatment::Descend,
         (_, "kind" | "apiVersion" | "message" | "reason" | "details" | "code") => {
             MemberTreatment::Show
         }

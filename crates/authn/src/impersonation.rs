@@ -34,6 +34,8 @@ pub struct ImpersonatedUser {
     pub user: User,
     /// The mode that allowed it.
     pub impersonation_mode: ImpersonationMode,
+    /// The authenticated user, as the authorizer sees it in this mode.
+    pub requestor: User,
 }
 
 impl Impersonator {
@@ -76,7 +78,11 @@ impl Impersonator {
                 Ok(user) => {
                     self.last_impersonation_mode_cache
                         .record_successful_impersonation_mode(&requestor.name, mode);
-                    return Ok(Some(ImpersonatedUser { user, impersonation_mode: mode }));
+                    return Ok(Some(ImpersonatedUser {
+                        user,
+                        impersonation_mode: mode,
+                        requestor: checks.into_requestor(),
+                    }));
                 }
                 Err(ImpersonationCheckError::Missing(missing)) => {
                     first_missing.get_or_insert(missing);

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use crate::bootstrap_objects::CATCH_ALL;
 use crate::flow_controller::LevelRuntime;
 use crate::flow_schema::{FlowDistinguisher, FlowSchema};
 use crate::flow_schema_statistics::{FlowSchemaStatistics, FlowSchemaUsage};
@@ -108,7 +109,8 @@ impl FlowSchemas {
         self.active_schemas.iter().map(usage).collect()
     }
 
-    /// Finds the first schema that matches the request, its level, and the flow of the request.
+    /// Finds the first schema that matches the request, its level, and the flow of the request. A request that no
+    /// schema matches belongs to `catch-all`: a front proxy may name a user who is in no group.
     ///
     /// A flow is one of these:
     /// 1. With `ByNamespace`, the namespace of the request.
@@ -120,8 +122,11 @@ impl FlowSchemas {
         request: &RequestDigest<'_>,
         hasher: &RandomState,
     ) -> Option<Classification> {
-        let schema =
-            self.active_schemas.iter().find(|own| own.flow_schema.matches_request(request))?;
+        let mut schemas = self.active_schemas.iter();
+        let is_catch_all = |own: &&Arc<ActiveSchema>| own.flow_schema.name == CATCH_ALL;
+        let schema = schemas
+            .find(|own| own.flow_schema.matches_request(request))
+            .or_else(|| self.active_schemas.iter().find(is_catch_all))?;
         let distinguisher = match schema.flow_schema.flow_distinguisher {
             None => "",
             Some(FlowDistinguisher::ByNamespace) => request.namespace(),

@@ -169,8 +169,8 @@ impl FlowController {
             .store(Arc::new(SchemasAndLevels { flow_schemas: schemas, level_runtimes: levels }));
     }
 
-    /// The schema, level and flow of a request. `None` if no schema matches; the mandatory schema `catch-all` matches
-    /// every request.
+    /// The schema, level and flow of a request. A request that no schema matches belongs to the mandatory schema
+    /// `catch-all`; `None` if that is not in force.
     pub fn classify_request(&self, request: &RequestDigest<'_>) -> Option<Classification> {
         self.current_schemas_and_levels
             .load()

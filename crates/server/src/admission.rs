@@ -22,6 +22,7 @@ mod admission_plugins;
 mod admitted_object;
 mod built_in_checks;
 mod configured_hooks;
+mod device_admin_access;
 mod freshness_barrier;
 mod freshness_error;
 mod hook_object_converter;
@@ -55,7 +56,9 @@ pub(crate) use configured_hooks::{AdmissionConfigChange, configuration_kind_at_p
 pub(crate) use freshness_barrier::FreshnessBarrier;
 pub(crate) use freshness_error::FreshnessError;
 pub(crate) use namespace_lifecycle::{check_namespace_is_usable, crd_terminating_status};
-pub(crate) use node_restriction::{check_object_sent_by_node, check_pod_is_on_own_node};
+pub(crate) use node_restriction::{
+    check_object_sent_by_node, check_pod_is_on_own_node, check_target_of_node_write,
+};
 pub(crate) use rbac_escalation::check_grants_of_invalid_object;
 pub(crate) use server_heartbeats::{ADMISSION_STATUS_PATH, parse_config_ack_timeout};
 pub(crate) use write_attempt::{FinalOrRetry, WriteAttempt};

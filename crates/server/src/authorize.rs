@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use access_reviews::ForbiddenRequest;
 use api_object::Status;
 use api_resources::Verb;
+use authn::ImpersonationMode;
 use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, RequestInfo, Resource, ResourceInfo,
     TraceRecorder, User, Verdict,
@@ -28,12 +29,37 @@ pub struct Authorized {
     request_info: RequestInfo,
     verb: Option<Verb>,
     cluster_snapshot: Arc<ClusterSnapshot>,
+    constrained_impersonation: Option<Arc<ConstrainedImpersonation>>,
+}
+
+/// The impersonation of the user of a request in a mode that needs a permission for every action.
+#[derive(Debug)]
+pub(crate) struct ConstrainedImpersonation {
+    /// The authenticated user, as the authorizer sees it in this mode.
+    pub(crate) requestor: User,
+    pub(crate) impersonation_mode: ImpersonationMode,
 }
 
 impl Authorized {
     fn new(user: Arc<User>, info: RequestInfo, cluster: Arc<ClusterSnapshot>) -> Self {
         let verb = info.resource.as_ref().and_then(|_| Verb::parse(&info.verb));
-        Self { user, request_info: info, verb, cluster_snapshot: cluster }
+        Self {
+            user,
+            request_info: info,
+            verb,
+            cluster_snapshot: cluster,
+            constrained_impersonation: None,
+        }
+    }
+
+    /// Records that the user is impersonated. Further actions of the request then need permissions of the
+    /// requestor, too.
+    pub(crate) fn with_constrained_impersonation(
+        mut self,
+        impersonation: Option<Arc<ConstrainedImpersonation>>,
+    ) -> Self {
+        self.constrained_impersonation = impersonation;
+        self
     }
 
     /// The user of the request, after impersonation.
@@ -92,6 +118,7 @@ impl Authorized {
             request_info: RequestInfo { resource: Some(member), ..self.request_info.clone() },
             verb: Some(Verb::Delete),
             cluster_snapshot: Arc::clone(&self.cluster_snapshot),
+            constrained_impersonation: self.constrained_impersonation.clone(),
         })
     }
 
@@ -172,7 +199,8 @@ pub(crate) fn newest_authorizer_chain(ctx: &RequestContext<'_>) -> Arc<Chain> {
         .chain_with_earlier_authorizers(ctx.authorization_proof.authorization_snapshot())
 }
 
-/// Asks whether the user may use another verb on the same target.
+/// Asks whether the user may use another verb on the same target. If the user is impersonated in a mode that needs a
+/// permission for every action, the requestor needs that permission for this verb.
 ///
 /// # Errors
 /// 403 with the reason of the chain; 429, 503 or 504 if the chain could not decide.
@@ -182,10 +210,35 @@ pub(crate) async fn authorize_other_verb(
 ) -> Result<Authorized, Status> {
     let info =
         RequestInfo { verb: verb.name().into(), ..ctx.authorization_proof.request_info().clone() };
+    if let Some(impersonation) = &ctx.authorization_proof.constrained_impersonation {
+        check_impersonated_action(ctx, impersonation, &info).await?;
+    }
     authorize_other_request(ctx, info).await?.map_err(|(info, decision)| {
         let attributes = info.to_attributes_for_user(Some(ctx.authorization_proof.user()));
         ForbiddenRequest::new(&attributes, &decision.reason).into_status()
     })
+}
+
+/// Asks whether the requestor may perform an action while impersonating.
+async fn check_impersonated_action(
+    ctx: &RequestContext<'_>,
+    impersonation: &ConstrainedImpersonation,
+    info: &RequestInfo,
+) -> Result<(), Status> {
+    let verb = impersonation.impersonation_mode.verb_for_action(&info.verb);
+    let Some(verb) = verb else { return Ok(()) };
+    let info = RequestInfo { verb: verb.into(), ..info.clone() };
+    let attributes = info.to_attributes_for_user(Some(&impersonation.requestor));
+    let chain = newest_authorizer_chain(ctx);
+    let deciding = chain.authorize(&attributes, TraceRecorder::disabled_recorder());
+    let decision = ctx.wait_for_authorizers_of_check(deciding).await?.decision;
+    match decision.verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::Unavailable(why) => Err(Status::authorization_undecided(why)),
+        Verdict::Deny | Verdict::NoOpinion => {
+            Err(ForbiddenRequest::new(&attributes, &decision.reason).into_status())
+        }
+    }
 }
 
 /// Asks whether the user may use a verb on another target, such as `bind` on a role. The inner error is the
@@ -230,6 +283,9 @@ async fn authorize_other_request(
             user,
             info,
             Arc::clone(ctx.authorization_proof.authorization_snapshot()),
+        )
+        .with_constrained_impersonation(
+            ctx.authorization_proof.constrained_impersonation.clone(),
         ))),
         Verdict::Unavailable(why) => Err(Status::authorization_undecided(why)),
         Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),

@@ -33,7 +33,7 @@ use bytes::Bytes;
 use flow_control::Classification;
 use http::header::{EXPECT, HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use https_server::{Body, BoxedFuture, Connection, HttpProtocol, ResponseSender, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
@@ -160,7 +160,11 @@ async fn process_request(
     slot: &mut SingleResponseSender,
     now: Timestamp,
 ) -> Result<Response<Body>, RequestError> {
-    // 1. Decode the target and the deadline.
+    // 1. Decode the target and the deadline. A request to open a tunnel names a host and no path, and this server is no
+    // proxy.
+    if parts.method == Method::CONNECT {
+        return Err(Status::bad_request("the method CONNECT is not supported").into());
+    }
     let path_and_query = parts.uri.path_and_query().cloned();
     let target = path_and_query.as_ref().map_or("/", |own| own.as_str());
     let info = decode_request_target(parts, target)?;

@@ -89,6 +89,14 @@ impl Certificate {
         parse_certificate(&CertificateDer::from(der)).is_some()
     }
 
+    /// Reports whether these bytes are a certificate whose basic constraints say that it belongs to a CA.
+    #[must_use]
+    pub fn is_ca_certificate(der: &[u8]) -> bool {
+        let parsed = parse_certificate(&CertificateDer::from(der));
+        let constraints = parsed.and_then(|own| own.extensions.basic_constraints);
+        constraints.is_some_and(|own| own.is_ca)
+    }
+
     /// Checks that the TLS library can present a certificate of this version. Other faults are for the library to
     /// report.
     ///

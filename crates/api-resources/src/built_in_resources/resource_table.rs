@@ -260,7 +260,8 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     .with_schema(&schema::CERTIFICATE_SIGNING_REQUEST),
     stored_v1_resource(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
         .with_name_rule(NameRule::PathSegment)
-        .require_resource_version(),
+        .require_resource_version()
+        .rules(KindRules::ClusterTrustBundle),
     stored_v1_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
         .with_subresources(STATUS)
         .require_resource_version()
@@ -372,13 +373,15 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .return_object_on_delete(),
     stored_v1_resource(RESOURCE, "ResourceClaim", "resourceclaims", Namespaced)
         .with_subresources(STATUS)
-        .return_object_on_delete(),
+        .return_object_on_delete()
+        .rules(KindRules::Immutable(kind_rules::RESOURCE_CLAIM)),
     stored_v1_resource(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
-        .return_object_on_delete(),
+        .return_object_on_delete()
+        .rules(KindRules::Immutable(kind_rules::RESOURCE_CLAIM)),
     stored_v1_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .return_object_on_delete()
-        .rules(KindRules::Immutable(kind_rules::RESOURCE_SLICE)),
+        .rules(KindRules::ResourceSlice),
     stored_v1_resource(FLOW_CONTROL, "FlowSchema", "flowschemas", Cluster)
         .with_subresources(STATUS)
         .generation()

@@ -1,7 +1,7 @@
 //! CertificateSigningRequests: the requester is fixed, approvers approve or deny, signers sign.
 
-mod pem;
-mod signer_name;
+pub(super) mod pem;
+pub(super) mod signer_name;
 
 use api_object::{Tree, format_rfc3339, object_member_mut};
 use base64::Engine as _;
@@ -68,7 +68,7 @@ pub struct SignerPermission<'t> {
 /// 1. `approve` for writing the approval of a CertificateSigningRequest, `sign` for changing the
 ///    certificate or the conditions in its status.
 /// 2. `sign` for changing the status of a PodCertificateRequest.
-/// 3. `attest` for writing a ClusterTrustBundle of a signer.
+/// 3. `attest` for writing a ClusterTrustBundle of a signer, except for changes of owner references and finalizers.
 #[must_use]
 pub fn required_signer_permission<'t>(
     resource: &Resource,
@@ -93,15 +93,36 @@ pub fn required_signer_permission<'t>(
             "sign"
         }
         ("clustertrustbundles", None, old)
-            if old.is_none_or(|old| new.get("spec") != old.get("spec")) =>
+            if old.is_none_or(|old| !is_only_owners_or_finalizers_changed(new, old)) =>
         {
             "attest"
         }
         _ => return None,
     };
-    let signer_name = string_member(value_at_path(old.unwrap_or(new), &["spec"]), "signerName");
+    // A trust bundle is attested for the signer of its next state, so that no update can move it to a signer
+    // that the user may not attest for. The signer of a certificate request is immutable.
+    let signed = match verb {
+        "attest" => new,
+        _ => old.unwrap_or(new),
+    };
+    let signer_name = string_member(value_at_path(signed, &["spec"]), "signerName");
     let is_demanded = verb != "attest" || !signer_name.is_empty();
     is_demanded.then_some(SignerPermission { verb, signer_name })
+}
+
+/// Reports whether an update changes at most owner references and finalizers, as the garbage collector does.
+fn is_only_owners_or_finalizers_changed(new: &Tree, old: &Tree) -> bool {
+    let rest = |tree: &Tree| {
+        let mut tree = tree.clone();
+        let metadata = api_object::metadata_mut(&mut tree);
+        for member in
+            ["ownerReferences", "finalizers", "managedFields", "selfLink", "resourceVersion"]
+        {
+            metadata.shift_remove(member);
+        }
+        tree
+    };
+    rest(new) == rest(old)
 }
 
 /// The reason why this certificate may not be requested; `None` for other objects and for allowed

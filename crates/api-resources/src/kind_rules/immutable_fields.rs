@@ -24,8 +24,11 @@ const fn immutable_field_showing_value(path: &'static [&'static str]) -> Immutab
 pub(crate) const POD_CERTIFICATE_REQUEST: &[ImmutableField] =
     &[immutable_field_showing_value(&["spec"])];
 
+/// The immutable fields of a ResourceClaim or a ResourceClaimTemplate.
+pub(crate) const RESOURCE_CLAIM: &[ImmutableField] = &[immutable_field_showing_value(&["spec"])];
+
 /// The immutable fields of a ResourceSlice.
-pub(crate) const RESOURCE_SLICE: &[ImmutableField] = &[
+pub(super) const RESOURCE_SLICE: &[ImmutableField] = &[
     immutable_field_showing_value(&["spec", "pool", "name"]),
     immutable_field_showing_value(&["spec", "driver"]),
     immutable_field_showing_value(&["spec", "nodeName"]),

@@ -1,5 +1,5 @@
 //! Pods. This server does not run them, so it sets and validates only the fields that other parts of the
-//! server read.
+//! server read, and those that could harm a node (`pod_safety_rules`).
 
 use std::collections::HashSet;
 

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use api_object::{Tree, object_member_mut};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 
+use super::endpoint_address;
 use crate::json_members::{
     MemberAccess, integer_member, list_member, object_items_mut, set_default_member, string_member,
     value_at_path,
@@ -14,6 +16,10 @@ use crate::json_members::{
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+/// The ports that nodes keep for services.
+const NODE_PORTS: RangeInclusive<i64> = 30_000..=32_767;
+const NODE_PORT_RANGE: &str =
+    "provided port is not in the valid range. The range of valid ports is 30000-32767";
 const AFFINITIES: [&str; 2] = ["ClientIP", "None"];
 const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 /// The default timeout of session affinity.
@@ -145,6 +151,52 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         _ => validate_cluster_ips(spec, errors),
     }
     validate_service_ports(list_member(spec, "ports"), errors);
+    let old_spec = old.map_or(&Value::Null, |old| value_at_path(old, &["spec"]));
+    validate_external_ips(spec, old_spec, errors);
+    validate_node_ports(spec, old_spec, errors);
+}
+
+/// Checks new external IPs. kube-proxy takes the traffic to them, so special addresses would let a service take that of
+/// the node itself.
+fn validate_external_ips(spec: &Value, old: &Value, errors: &mut FieldErrors) {
+    let root = FieldPath::root("spec");
+    let path = root.child("externalIPs");
+    let existing = list_member(old, "externalIPs");
+    for (idx, address) in list_member(spec, "externalIPs").iter().enumerate() {
+        if !existing.contains(address) {
+            let address = address.as_str().unwrap_or_default();
+            endpoint_address::validate(&path.index(idx), address, errors);
+        }
+    }
+}
+
+/// Checks that new node ports are in the range that nodes keep for services, and that no port is in a service twice. A port
+/// outside of the range may be that of the kubelet or of another program of the node.
+fn validate_node_ports(spec: &Value, old: &Value, errors: &mut FieldErrors) {
+    let root = FieldPath::root("spec");
+    let path = root.child("ports");
+    let existing: HashSet<i64> =
+        list_member(old, "ports").iter().map(|port| integer_member(port, "nodePort")).collect();
+    let mut seen = HashSet::new();
+    for (idx, port) in list_member(spec, "ports").iter().enumerate() {
+        let node_port = integer_member(port, "nodePort");
+        if node_port == 0 {
+            continue;
+        }
+        let path = path.index(idx);
+        let path = path.child("nodePort");
+        if !NODE_PORTS.contains(&node_port) && !existing.contains(&node_port) {
+            errors.push(path.invalid(node_port, NODE_PORT_RANGE));
+        }
+        if !seen.insert((string_member(port, "protocol"), node_port)) {
+            errors.push(path.duplicate(node_port));
+        }
+    }
+    let health_check = integer_member(spec, "healthCheckNodePort");
+    let is_new = health_check != 0 && health_check != integer_member(old, "healthCheckNodePort");
+    if is_new && !NODE_PORTS.contains(&health_check) {
+        errors.push(root.child("healthCheckNodePort").invalid(health_check, NODE_PORT_RANGE));
+    }
 }
 
 fn is_headless(spec: &Value) -> bool {

@@ -26,6 +26,11 @@ fn each_kind_knows_its_fields() {
         (&resource("", "services"), "spec.clusterIP=None,spec.type=ClusterIP"),
         (&resource("", "nodes"), "spec.unschedulable=true"),
         (&resource("certificates.k8s.io", "certificatesigningrequests"), "spec.signerName=a.b/c"),
+        (&resource("certificates.k8s.io", "clustertrustbundles"), "spec.signerName=a.b/c"),
+        (
+            &resource("resource.k8s.io", "resourceslices"),
+            "metadata.name=a,spec.nodeName=n,spec.driver=d,spec.pool.name=p",
+        ),
         (&resource(RBAC, "clusterroles"), "metadata.namespace=x"),
         (widgets, "metadata.name=a"),
     ] {
@@ -42,6 +47,11 @@ fn each_kind_knows_its_fields() {
             &resource("", "nodes"),
             "metadata.namespace=x",
             "field label not supported: metadata.namespace",
+        ),
+        (
+            &resource("resource.k8s.io", "resourceslices"),
+            "spec.allNodes=true",
+            "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: spec.allNodes",
         ),
         (widgets, "spec.size=3", "field label not supported: spec.size"),
     ] {

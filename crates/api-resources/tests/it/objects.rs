@@ -512,3 +512,327 @@ fn a_role_grants_so_much_at_most() {
     aggregated["rules"] = json!([large]);
     assert_eq!(create_faults(&roles, aggregated), of_rule(0, 110_000));
 }
+
+#[test]
+fn a_trust_bundle_belongs_to_the_signer_in_its_name() {
+    let bundles = resource("certificates.k8s.io", "clustertrustbundles");
+    let at_signer = "spec.signerName: Invalid value";
+    let bundle = |name: &str, signer: &str| {
+        json!({ "metadata": { "name": name },
+            "spec": { "signerName": signer, "trustBundle": TRUST_ANCHOR } })
+    };
+    let no_prefix = "ClusterTrustBundle for signerName ex.io/a must be named with prefix ex.io:a:";
+    let colon = "ClusterTrustBundle without signer name must not have \":\" in its name";
+    for (name, signer, want) in [
+        ("ex.io:a:b", "ex.io/a", String::new()),
+        ("plain", "", String::new()),
+        ("b", "ex.io/a", format!("metadata.name: Invalid value: \"b\": {no_prefix}")),
+        (
+            "ex.io:b:b",
+            "ex.io/a",
+            format!("metadata.name: Invalid value: \"ex.io:b:b\": {no_prefix}"),
+        ),
+        ("ex.io:a:b", "", format!("metadata.name: Invalid value: \"ex.io:a:b\": {colon}")),
+    ] {
+        assert_eq!(create_faults(&bundles, bundle(name, signer)), want);
+    }
+    let faults = create_faults(&bundles, bundle("ex.io:a:B", "ex.io/a"));
+    assert!(faults.contains("a lowercase RFC 1123 subdomain"), "{faults}");
+    let faults = create_faults(&bundles, bundle("nodomain:b", "nodomain"));
+    assert!(faults.contains(at_signer), "{faults}");
+    for (old, new) in [("", "ex.io/a"), ("ex.io/a", ""), ("ex.io/a", "ex.io/b")] {
+        let faults = update_faults(&bundles, bundle("ex.io:a:b", old), bundle("ex.io:a:b", new));
+        let value = serde_json::Value::from(new);
+        assert_eq!(faults, format!("{at_signer}: {value}: field is immutable"));
+    }
+}
+
+/// A self-signed certificate with the CA bit.
+const TRUST_ANCHOR: &str = include_str!("trust_anchor.pem");
+/// A self-signed certificate without the CA bit.
+const LEAF: &str = include_str!("leaf.pem");
+
+#[test]
+fn a_trust_bundle_holds_ca_certificates_and_nothing_else() {
+    let bundles = resource("certificates.k8s.io", "clustertrustbundles");
+    let bundle = |pem: &str| json!({ "metadata": { "name": "b" }, "spec": { "trustBundle": pem } });
+    let headers = TRUST_ANCHOR.replacen("-----\n", "-----\nA: b\n\n", 1);
+    let key = TRUST_ANCHOR.replace("CERTIFICATE", "PRIVATE KEY");
+    let no_certificate = "-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n";
+    for (pem, want) in [
+        (TRUST_ANCHOR.to_owned(), ""),
+        (format!("# a comment\n{TRUST_ANCHOR}"), ""),
+        (String::new(), "at least one trust anchor must be provided"),
+        ("garbage".to_owned(), "at least one trust anchor must be provided"),
+        (format!("{TRUST_ANCHOR}{TRUST_ANCHOR}"), "duplicate trust anchor (indices [0 1])"),
+        (format!("{TRUST_ANCHOR}{headers}"), "entry 1 has PEM block headers"),
+        (key, "entry 0 has bad block type: PRIVATE KEY"),
+        (no_certificate.to_owned(), "entry 0 does not parse as X.509"),
+        (LEAF.to_owned(), "entry 0 does not have the CA bit set"),
+    ] {
+        let want = match want {
+            "" => String::new(),
+            want => format!("spec.trustBundle: Invalid value: \"<value omitted>\": {want}"),
+        };
+        assert_eq!(create_faults(&bundles, bundle(&pem)), want, "{pem}");
+        let faults = update_faults(&bundles, bundle("an old bundle"), bundle(&pem));
+        assert_eq!(faults, want, "{pem}");
+    }
+    // An unchanged bundle of an earlier version does not keep its metadata from changing.
+    assert_eq!(update_faults(&bundles, bundle("garbage"), bundle("garbage")), "");
+    let long = "x".repeat(1024 * 1024 + 1);
+    let want = "spec.trustBundle: Too long: may not be more than 1048576 bytes";
+    assert_eq!(create_faults(&bundles, bundle(&long)), want);
+}
+
+#[test]
+fn a_node_gets_its_pod_addresses_and_its_provider_once() {
+    let nodes = resource("", "nodes");
+    let node = |spec: Value| json!({ "metadata": { "name": "n" }, "spec": spec });
+    let cidr =
+        "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid";
+    for (old, new, want) in [
+        (json!({}), json!({ "podCIDR": "10.0.0.0/24", "providerID": "a" }), ""),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDR": "10.0.0.0/24" }), ""),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDRs": ["10.0.0.0/24"] }), ""),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDR": "10.0.1.0/24" }), cidr),
+        (json!({ "podCIDR": "10.0.0.0/24" }), json!({}), cidr),
+        (
+            json!({ "podCIDRs": ["10.0.0.0/24", "fd00::/64"] }),
+            json!({ "podCIDRs": ["10.0.0.0/24"] }),
+            cidr,
+        ),
+        (
+            json!({ "podCIDRs": ["10.0.0.0/24"] }),
+            json!({ "podCIDRs": ["10.0.0.0/24"], "podCIDR": "10.0.1.0/24" }),
+            cidr,
+        ),
+        (json!({ "providerID": "a" }), json!({ "providerID": "a", "unschedulable": true }), ""),
+        (
+            json!({ "providerID": "a" }),
+            json!({ "providerID": "b" }),
+            "spec.providerID: Invalid value: null: field cannot be modified once set",
+        ),
+        (
+            json!({ "providerID": "a" }),
+            json!({}),
+            "spec.providerID: Invalid value: null: field cannot be cleared once set",
+        ),
+        (json!({}), json!({ "externalID": "x" }), "spec.externalID: Forbidden: may not be updated"),
+    ] {
+        assert_eq!(update_faults(&nodes, node(old), node(new.clone())), want, "{new}");
+    }
+    let stored = created(&nodes, node(json!({ "podCIDRs": ["10.0.0.0/24"] })));
+    assert_eq!(stored["spec"]["podCIDR"], "10.0.0.0/24");
+    let mut new = stored.clone();
+    let address = json!({ "type": "InternalIP", "address": "10.0.0.1" });
+    new.insert("status".to_owned(), json!({ "addresses": [address, address] }));
+    let faults = api_resources::validate_update(&nodes, &new, &stored, Some("status")).to_string();
+    let want = "status.addresses[1]: Duplicate value: \
+                {\"Type\":\"InternalIP\",\"Address\":\"10.0.0.1\"}";
+    assert_eq!(faults, want);
+}
+
+#[test]
+fn names_and_paths_of_a_pod_stay_in_its_folder() {
+    let pods = resource("", "pods");
+    let pod = |spec: Value| {
+        let mut spec = spec;
+        if spec.get("containers").is_none() {
+            spec["containers"] = json!([{ "name": "c", "image": "i" }]);
+        }
+        spec["serviceAccountName"] = json!("default");
+        json!({ "metadata": { "name": "p" }, "spec": spec })
+    };
+    let container = |member: &str, value: Value| {
+        let mut container = json!({ "name": "c", "image": "i" });
+        container[member] = value;
+        json!({ "containers": [container] })
+    };
+    let volume = |source: &str, value: Value| {
+        let mut volume = json!({ "name": "v" });
+        volume[source] = value;
+        json!({ "volumes": [volume] })
+    };
+    let profile = |file: &str| json!({ "seccompProfile": { "localhostProfile": file } });
+    let items = |path: &str| json!({ "items": [{ "key": "k", "path": path }] });
+    let label = "a lowercase RFC 1123 label must consist of";
+    for (spec, want) in [
+        (json!({ "initContainers": [{ "name": "i" }], "volumes": [{ "name": "v" }] }), ""),
+        (container("name", json!("../x")), label),
+        (json!({ "initContainers": [{ "name": "../x" }] }), label),
+        (json!({ "initContainers": [{}] }), "spec.initContainers[0].name: Required value"),
+        (
+            json!({ "initContainers": [{ "name": "c" }] }),
+            "spec.initContainers[0].name: Duplicate value: \"c\"",
+        ),
+        (json!({ "volumes": [{ "name": "../x" }] }), label),
+        (json!({ "volumes": [{}] }), "spec.volumes[0].name: Required value"),
+        (
+            json!({ "volumes": [{ "name": "v" }, { "name": "v" }] }),
+            "spec.volumes[1].name: Duplicate value: \"v\"",
+        ),
+        (container("volumeMounts", json!([{ "subPath": "a/..b" }])), ""),
+        (
+            container("volumeMounts", json!([{ "subPath": "a/../b" }])),
+            "spec.containers[0].volumeMounts.subPath: Invalid value: \"a/../b\": must not contain '..'",
+        ),
+        (
+            container("volumeMounts", json!([{ "subPathExpr": "/a" }])),
+            "spec.containers[0].volumeMounts.subPathExpr: Invalid value: \"/a\": must be a relative path",
+        ),
+        (volume("hostPath", json!({ "path": "/a/b" })), ""),
+        (
+            volume("hostPath", json!({ "path": "/a/../b" })),
+            "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
+        ),
+        (volume("secret", items("a/b")), ""),
+        (
+            volume("secret", items("../b")),
+            "spec.volumes[0].secret.items[0].path: Invalid value: \"../b\": must not contain '..'",
+        ),
+        (
+            volume("configMap", items("..data")),
+            "spec.volumes[0].configMap.items[0].path: Invalid value: \"..data\": must not start with '..'",
+        ),
+        (
+            volume("downwardAPI", items("/b")),
+            "spec.volumes[0].downwardAPI.items[0].path: Invalid value: \"/b\": must be a relative path",
+        ),
+        (
+            volume("projected", json!({ "sources": [{ "secret": items("../b") }] })),
+            "spec.volumes[0].projected.sources[0].secret.items[0].path: Invalid value: \"../b\": \
+             must not contain '..'",
+        ),
+        (
+            volume(
+                "projected",
+                json!({ "sources": [{ "serviceAccountToken": { "path": "../b" } }] }),
+            ),
+            "spec.volumes[0].projected.sources[0].serviceAccountToken.path: Invalid value: \"../b\": \
+             must not contain '..'",
+        ),
+        (json!({ "securityContext": profile("a/b.json") }), ""),
+        (
+            json!({ "securityContext": profile("../x") }),
+            "spec.securityContext.seccompProfile.localhostProfile: Invalid value: \"../x\": \
+             must not contain '..'",
+        ),
+        (
+            container("securityContext", profile("/x")),
+            "spec.containers[0].securityContext.seccompProfile.localhostProfile: Invalid value: \
+             \"/x\": must be a relative path",
+        ),
+        (
+            json!({ "ephemeralContainers": [{ "name": "e" }] }),
+            "spec.ephemeralContainers: Forbidden: cannot be set on create",
+        ),
+    ] {
+        let faults = create_faults(&pods, pod(spec.clone()));
+        match want {
+            "" => assert_eq!(faults, "", "{spec}"),
+            want => assert!(faults.contains(want), "{spec}: {faults}"),
+        }
+        // A pod of an earlier version can still lose its finalizers.
+        assert_eq!(update_faults(&pods, pod(spec.clone()), pod(spec.clone())), "", "{spec}");
+    }
+}
+
+#[test]
+fn services_take_no_traffic_of_the_node() {
+    let services = resource("", "services");
+    let service = |change: Value| {
+        let mut spec = json!({ "type": "NodePort", "ports": [{ "port": 80 }] });
+        spec.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        json!({ "metadata": { "name": "s" }, "spec": spec })
+    };
+    let ports = |ports: &[i64]| {
+        let port = |own: &i64| json!({ "name": format!("p{own}"), "port": 80, "nodePort": own });
+        json!({ "ports": ports.iter().map(port).collect::<Vec<_>>() })
+    };
+    let range = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+    for (change, want) in [
+        (ports(&[30_000, 32_767]), String::new()),
+        (ports(&[0]), String::new()),
+        (ports(&[29_999]), format!("spec.ports[0].nodePort: Invalid value: 29999: {range}")),
+        (ports(&[10_250]), format!("spec.ports[0].nodePort: Invalid value: 10250: {range}")),
+        (ports(&[32_768]), format!("spec.ports[0].nodePort: Invalid value: 32768: {range}")),
+        (
+            json!({ "healthCheckNodePort": 22 }),
+            format!("spec.healthCheckNodePort: Invalid value: 22: {range}"),
+        ),
+        (json!({ "externalIPs": ["203.0.113.1", "2001:db8::1"] }), String::new()),
+        (
+            json!({ "externalIPs": ["169.254.169.254"] }),
+            "spec.externalIPs[0]: Invalid value: \"169.254.169.254\": may not be in the link-local \
+             range (169.254.0.0/16, fe80::/10)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["::ffff:127.0.0.1"] }),
+            "spec.externalIPs[0]: Invalid value: \"::ffff:127.0.0.1\": may not be in the loopback \
+             range (127.0.0.0/8, ::1/128)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["0.0.0.0"] }),
+            "spec.externalIPs[0]: Invalid value: \"0.0.0.0\": may not be unspecified (0.0.0.0)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["224.0.0.1"] }),
+            "spec.externalIPs[0]: Invalid value: \"224.0.0.1\": may not be in the link-local \
+             multicast range (224.0.0.0/24, ff02::/10)"
+                .to_owned(),
+        ),
+        (
+            json!({ "externalIPs": ["x"] }),
+            "spec.externalIPs[0]: Invalid value: \"x\": must be a valid IP address".to_owned(),
+        ),
+    ] {
+        assert_eq!(create_faults(&services, service(change.clone())), want, "{change}");
+        // A service of an earlier version keeps what it has.
+        let stored = service(change.clone());
+        assert_eq!(update_faults(&services, stored.clone(), stored), "", "{change}");
+    }
+    let twice = service(json!({ "ports": [
+        { "name": "a", "port": 80, "nodePort": 30_080 },
+        { "name": "b", "port": 81, "nodePort": 30_080 },
+        { "name": "c", "port": 81, "nodePort": 30_080, "protocol": "UDP" },
+    ] }));
+    let want = "spec.ports[1].nodePort: Duplicate value: 30080";
+    assert_eq!(create_faults(&services, twice), want);
+}
+
+#[test]
+fn endpoints_are_no_addresses_of_the_network_itself() {
+    let (endpoints, slices) =
+        (resource("", "endpoints"), resource("discovery.k8s.io", "endpointslices"));
+    let of = |address: &str| {
+        json!({ "metadata": { "name": "e" }, "subsets": [
+            { "addresses": [{ "ip": "10.0.0.1" }], "notReadyAddresses": [{ "ip": address }] }] })
+    };
+    let slice = |family: &str, address: &str| {
+        json!({ "metadata": { "name": "e" }, "addressType": family,
+            "endpoints": [{ "addresses": ["10.0.0.1", address] }] })
+    };
+    let link_local = "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+    for (address, want_endpoints, want_slice) in [
+        ("10.0.0.2", "", ""),
+        ("169.254.169.254", link_local, link_local),
+        ("fe80::1", link_local, link_local),
+        ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)", ""),
+        ("::", "may not be unspecified (::)", "may not be unspecified (::)"),
+    ] {
+        let full = |path: &str, want: &str| match want {
+            "" => String::new(),
+            want => format!("{path}: Invalid value: \"{address}\": {want}"),
+        };
+        let path = "subsets[0].notReadyAddresses[0].ip";
+        assert_eq!(create_faults(&endpoints, of(address)), full(path, want_endpoints));
+        assert_eq!(update_faults(&endpoints, of(address), of(address)), "");
+        let path = "endpoints[0].addresses[1]";
+        assert_eq!(create_faults(&slices, slice("IPv4", address)), full(path, want_slice));
+        assert_eq!(create_faults(&slices, slice("FQDN", address)), "");
+    }
+}

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::webhook_url_redaction::redact_urls_in_text;
 use super::{BodySensitivity, REDACTED};
 
 /// The beginning of the message about a body that cannot be decoded. The message ends with the first bytes of the
@@ -29,11 +30,17 @@ const NAMING_REASONS: [&str; 14] = [
 /// Redacts a Status: the quoted bytes of a body that cannot be decoded, for every resource, and for a sensitive body
 /// all messages except for those that only name objects.
 pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -> Value {
-    let mut status = status.clone();
+    let mut status = match sensitivity {
+        BodySensitivity::WebhookUrls => redact_urls_in_messages(status),
+        BodySensitivity::Plain
+        | BodySensitivity::SecretData
+        | BodySensitivity::TokenReview
+        | BodySensitivity::TokenRequest => status.clone(),
+    };
     let text = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default();
     let is_unrecognized = text("message").starts_with(UNRECOGNIZED);
     let is_failure = text("status") == "Failure";
-    let quotes = sensitivity != BodySensitivity::Plain
+    let quotes = !matches!(sensitivity, BodySensitivity::Plain | BodySensitivity::WebhookUrls)
         && is_failure
         && !NAMING_REASONS.contains(&text("reason"));
     let message = match (is_unrecognized, quotes) {
@@ -50,6 +57,20 @@ pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -
             *message = REDACTED.into();
         }
     }
+    status
+}
+
+/// Redacts the URLs in the messages of a Status.
+fn redact_urls_in_messages(status: &Value) -> Value {
+    let mut status = status.clone();
+    let redact_message = |part: &mut Value| {
+        if let Some(Value::String(message)) = part.get_mut("message") {
+            *message = redact_urls_in_text(message);
+        }
+    };
+    redact_message(&mut status);
+    let causes = status.pointer_mut("/details/causes").and_then(Value::as_array_mut);
+    causes.into_iter().flatten().for_each(redact_message);
     status
 }
 
@@ -97,6 +118,7 @@ mod tests {
                 "secrets \"db\" not found",
             ),
             (BodySensitivity::Plain, "Invalid", "wrong", "wrong"),
+            (BodySensitivity::WebhookUrls, "Invalid", "wrong", "wrong"),
         ];
         for (sensitivity, reason, message, want) in cases {
             let masked = redact_quoted_body(&status(reason, message), sensitivity);

@@ -187,3 +187,30 @@ fn uris() {
         assert_eq!(redact_uri(uri), want);
     }
 }
+
+#[test]
+fn credentials_in_the_urls_of_webhooks_are_masked() {
+    let body = |url: &str, applied: &str| {
+        json!({"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "a", "annotations": {
+            "kubectl.kubernetes.io/last-applied-configuration": applied}}, "webhooks": [
+            {"name": "a.b.c", "timeoutSeconds": 3, "clientConfig": {"url": url}}]})
+    };
+    let url = "https://u:p@h.io/x?token=t";
+    let group = "admissionregistration.k8s.io";
+    for (group, resource) in [
+        (group, "validatingwebhookconfigurations"),
+        (group, "mutatingwebhookconfigurations"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ] {
+        let sensitivity = BodySensitivity::sensitivity_of_resource(group, resource, "");
+        let want = body("https://redacted@h.io/x?redacted", "[redacted]");
+        assert_eq!(copied(&body(url, url), sensitivity), want, "{resource}");
+        let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/url", "value": url}]);
+        assert_eq!(copied(&patch, sensitivity)[0]["value"], "https://redacted@h.io/x?redacted");
+    }
+    let status = json!({"status": "Failure", "reason": "Invalid", "message": format!("bad \"{url}\""),
+        "details": {"causes": [{"message": format!("bad \"{url}\"")}]}});
+    let shown = redact_quoted_body(&status, BodySensitivity::WebhookUrls).to_string();
+    assert!(!shown.contains("u:p") && !shown.contains("token"), "{shown}");
+    assert!(shown.contains("h.io/x"), "{shown}");
+}

@@ -59,6 +59,12 @@ impl ImpersonationMode {
         !matches!(self, Self::Legacy)
     }
 
+    /// The verb that permits to perform an action while impersonating in this mode, such as
+    /// `impersonate-on:user-info:create`. `None` for the mode that needs no permission for single actions.
+    pub fn verb_for_action(self, verb: &str) -> Option<String> {
+        self.is_constrained().then(|| format!("impersonate-on:{}:{verb}", self.name()))
+    }
+
     /// Reports whether this mode is meant for this requestor and this user. This is a security
     /// check: nothing else restricts a service account to its own node.
     pub(super) fn is_applicable_to_users(self, requested: &User, requestor: &User) -> bool {

@@ -58,6 +58,11 @@ impl<'a> ImpersonationChecks<'a> {
         Self { impersonation_mode: mode, request_attributes, requestor, authorizer }
     }
 
+    /// The authenticated user, as the authorizer sees it.
+    pub(super) fn into_requestor(self) -> User {
+        self.requestor
+    }
+
     /// Runs all checks and returns the impersonated user.
     ///
     /// 1. In constrained modes: may the user perform the request in this mode?
@@ -66,12 +71,8 @@ impl<'a> ImpersonationChecks<'a> {
         &self,
         requested: &User,
     ) -> Result<User, ImpersonationCheckError> {
-        if self.impersonation_mode.is_constrained() {
-            let verb = format!(
-                "impersonate-on:{}:{}",
-                self.impersonation_mode.name(),
-                self.request_attributes.verb
-            );
+        let verb = self.request_attributes.verb;
+        if let Some(verb) = self.impersonation_mode.verb_for_action(verb.as_str()) {
             self.check_allowed(&Attributes { verb: Verb::new(&verb), ..*self.request_attributes })
                 .await?;
         }

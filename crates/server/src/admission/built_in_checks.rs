@@ -9,6 +9,7 @@ use store::ExpectedKeyState;
 
 use super::admission_config_checks::check_admission_configuration;
 use super::admission_plugins::AdmissionPlugin;
+use super::device_admin_access::check_device_admin_access;
 use super::node_restriction::{NodeRestrictionProof, check_node_restriction};
 use super::owner_references::check_may_change_owner_references;
 use super::rbac_escalation::{EscalationProof, check_rbac_escalation};
@@ -63,8 +64,9 @@ impl CheckedObject {
 /// 3. The user holds every permission that a role or a binding grants.
 /// 4. The user may approve or sign a certificate request for its signer, and no certificate request asks for
 ///    the group of superusers.
-/// 5. An object that asks for something that the server does not enforce is refused, or the user is warned.
-/// 6. An admission configuration does not contradict the other ones.
+/// 5. A claim has administrative access to devices only in a namespace that allows it.
+/// 6. An object that asks for something that the server does not enforce is refused, or the user is warned.
+/// 7. An admission configuration does not contradict the other ones.
 ///
 /// # Errors
 /// 403 or 422 if a check fails; 429, 500, 503 or 504 if the server failed to check.
@@ -82,6 +84,7 @@ pub(crate) async fn run_built_in_checks(
     }
     let grants = check_rbac_escalation(ctx, &tree, old).await?;
     check_certificate_request(ctx, &tree, old).await?;
+    check_device_admin_access(ctx, &tree, old).await?;
     warnings.extend(check_unenforced_features(ctx, &tree, old)?);
     let checked_config_revision = check_admission_configuration(ctx, &tree, old, warnings).await?;
     Ok(CheckedObject {

@@ -4,8 +4,9 @@
 //! keep a node to its own Node, its own pods, and what these pods refer to. The plugin decides about users
 //! `system:node:NAME` in the group `system:nodes`, whatever chain of authorizers allowed the request.
 //!
-//! The rules run twice. First they see what the client sent, before the server resets the fields that the path
-//! of the request cannot change and before any hook. Then they see the object after the mutating hooks, as it
+//! The rules run three times. First they see the stored object alone, so that a node learns nothing about an object
+//! that it may not write. Then they see what the client sent, before the server resets the fields that the path
+//! of the request cannot change and before any hook. At last they see the object after the mutating hooks, as it
 //! will be stored. Pods, nodes and the other objects that a rule needs are read from the store, never from a
 //! snapshot that may be older.
 //!
@@ -133,6 +134,23 @@ pub(super) async fn check_node_restriction(
         Ok(()) => Ok(proof),
         Err(refusal) => Err(node_write_refusal_status(ctx, name, object, refusal)),
     }
+}
+
+/// Checks that a node may change or delete the stored object at all, before the server applies a patch or compares
+/// preconditions. The answers to both show parts of the object, which the node might not be allowed to read.
+///
+/// An update that changes nothing keeps every rule about the content, so only the rules about the target can refuse
+/// it.
+///
+/// # Errors
+/// As [`check_node_restriction`].
+pub(crate) async fn check_target_of_node_write(
+    ctx: &RequestContext<'_>,
+    operation: Operation,
+    stored: &Tree,
+) -> Result<(), Status> {
+    let object = (operation != Operation::Delete).then_some(stored);
+    check_node_restriction(ctx, operation, object, Some(stored)).await.map(drop)
 }
 
 /// Checks an update as the client sent it, before the server resets the fields that the path of the request can

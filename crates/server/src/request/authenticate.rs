@@ -11,7 +11,7 @@ use https_server::Connection;
 use jiff::Timestamp;
 
 use super::single_response_sender::SingleResponseSender;
-use crate::authorize::{Authorized, ChainAuthorizer, authorize};
+use crate::authorize::{Authorized, ChainAuthorizer, ConstrainedImpersonation, authorize};
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::error_status::IntoStatus;
 use crate::request_error::RequestError;
@@ -59,10 +59,11 @@ pub(super) async fn authenticate_and_authorize(
         count_connection_for_user(server, connection, &user)?;
     }
     let cluster = server.snapshot_cache.snapshot();
-    let mut user = user;
+    let (mut user, mut impersonation) = (user, None);
     if authn::has_impersonation_headers(&parts.headers) {
         // The future is boxed because it is large and few requests impersonate.
-        user = Box::pin(impersonate(server, parts, record, &cluster, &info, user)).await?;
+        let impersonating = impersonate(server, parts, record, &cluster, &info, user);
+        (user, impersonation) = Box::pin(impersonating).await?;
         authn::strip_impersonation_headers(&mut parts.headers);
     }
     server.authenticator.strip_credentials(&mut parts.headers);
@@ -72,7 +73,9 @@ pub(super) async fn authenticate_and_authorize(
     let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
     record.record_authorization_decision(server, &decision);
     match authorized {
-        Ok(authorized) => Ok((authorized, classification)),
+        Ok(authorized) => {
+            Ok((authorized.with_constrained_impersonation(impersonation), classification))
+        }
         Err(info) => {
             let attributes = info.to_attributes_for_user(Some(&user));
             let checked =
@@ -87,7 +90,8 @@ pub(super) async fn authenticate_and_authorize(
     }
 }
 
-/// The user whom the headers of a request name, if the sender may impersonate that user.
+/// The user whom the headers of a request name, if the sender may impersonate that user. The second value says that
+/// the sender needs a permission for every action of the request.
 async fn impersonate(
     server: &ServerState,
     parts: &Parts,
@@ -95,16 +99,17 @@ async fn impersonate(
     cluster: &ClusterSnapshot,
     info: &RequestInfo,
     user: Arc<User>,
-) -> Result<Arc<User>, Status> {
+) -> Result<(Arc<User>, Option<Arc<ConstrainedImpersonation>>), Status> {
     let attributes = info.to_attributes_for_user(Some(&user));
     let chain = ChainAuthorizer(Arc::clone(&cluster.authorizer_chain));
     let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain).await;
     let Some(impersonated) = impersonated.map_err(IntoStatus::into_status)? else {
-        return Ok(user);
+        return Ok((user, None));
     };
-    let user = Arc::new(impersonated.user);
-    record.record_impersonation(&user, impersonated.impersonation_mode);
-    Ok(user)
+    let (user, impersonation_mode) = (Arc::new(impersonated.user), impersonated.impersonation_mode);
+    record.record_impersonation(&user, impersonation_mode);
+    let requestor = impersonated.requestor;
+    Ok((user, Some(Arc::new(ConstrainedImpersonation { requestor, impersonation_mode }))))
 }
 
 /// Counts the connection under its authenticated user, and no longer under its client address.
@@ -143,7 +148,8 @@ fn classify_flow(
         verb: &info.verb,
         request_target: target,
     };
-    // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
+    // INVARIANT: the mandatory schema `catch-all` is always in force, and requests that no schema matches belong to
+    // it.
     server.flow_controller.classify_request(&request).ok_or_else(|| {
         RequestError::Retry(Status::service_unavailable("no flow schema matches the request"))
     })

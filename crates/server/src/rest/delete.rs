@@ -9,7 +9,7 @@ use store::{Entry, ExpectedKeyState};
 
 use crate::admission::{
     AdmissionFreshnessRequirement, AdmittedDeletion, FinalOrRetry, RemovableOrPendingDeletion,
-    WriteAttempt, WriteRequest, admit_deletion, admit_mutating,
+    WriteAttempt, WriteRequest, admit_deletion, admit_mutating, check_target_of_node_write,
     establish_admission_config_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
@@ -55,7 +55,7 @@ pub(crate) async fn delete(
 ///
 /// 1. Decode the object. One that cannot be decoded is deleted by a placeholder. If the client expects that it cannot be
 ///    decoded, another one is a conflict.
-/// 2. Check the preconditions of the client.
+/// 2. Check that a node may delete the stored object, then the preconditions of the client.
 /// 3. Establish which configuration admits the deletion, and run both phases.
 /// 4. Mark a running pod for deletion after its grace period.
 /// 5. Otherwise remove the object, or mark it for deletion if it has finalizers.
@@ -93,6 +93,7 @@ async fn attempt_delete(
             )
         }
     };
+    check_target_of_node_write(ctx, Operation::Delete, &old).await?;
     options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.as_u64())?;
     let write = WriteRequest::for_delete(options, ctx.is_delete_collection_member)
         .with_stored_revision(entry.mod_rev);

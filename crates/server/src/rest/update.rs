@@ -10,7 +10,8 @@ use store::{Entry, ExpectedKeyState, Revision};
 use crate::admission::{
     AdmissionFreshnessRequirement, CheckedObject, FinalOrRetry, WriteAttempt, WriteRequest,
     admit_mutating, admit_object, admit_scaled_object, check_grants_of_invalid_object,
-    check_object_sent_by_node, establish_admission_config_freshness, run_built_in_checks,
+    check_object_sent_by_node, check_target_of_node_write, establish_admission_config_freshness,
+    run_built_in_checks,
 };
 use crate::authorize::authorize_other_verb;
 use crate::cluster_ips::ClusterIpChange;
@@ -133,7 +134,8 @@ async fn create_on_update(
 
 /// Attempts to change an object:
 ///
-/// 1. Compute the next state and complete it. Hooks select and review it as it will be stored.
+/// 1. Check that a node may write the stored object, then compute the next state and complete it. Hooks select and
+///    review it as it will be stored.
 /// 2. Establish which configuration admits the write.
 /// 3. Run the mutating phase, and check again what hooks may have changed.
 /// 4. Validate the next state, and run the built-in checks.
@@ -149,6 +151,7 @@ async fn attempt_update(
 ) -> Result<WriteResult, WriteFailure> {
     let (subresource, namespace) = (ctx.subresource, ctx.namespace.unwrap_or_default());
     let old = ctx.decode_authorized_entry(entry)?;
+    check_target_of_node_write(ctx, Operation::Update, &old).await?;
     let (mut new, is_patch) = match change {
         ReplaceOrPatch::Replace(tree) => (tree.clone(), false),
         ReplaceOrPatch::Patch(patch) => {

@@ -287,3 +287,23 @@ async fn removed_authorities_are_not_trusted_any_more() {
         assert_eq!(ask_live(&mut live).await, 401, "{flag}");
     }
 }
+
+/// A front proxy may name `system:anonymous`, who is in no group then. No flow schema names that user.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_of_a_front_proxy_without_groups_has_a_flow() {
+    let top = authority("top");
+    let is_client = |own: &mut CertificateParams| {
+        own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    };
+    let proxy = holder(params("proxy", is_client), Some(&top));
+    let cluster = Cluster::start_by(
+        tempfile::tempdir().unwrap(),
+        |_, _| {},
+        |options| trust_proxies(options, vec![top.der.clone()]),
+    )
+    .await;
+    let headers = [("x-remote-user", "system:anonymous")];
+    let of_proxy = client(&cluster, &proxy, &[]);
+    let answer = of_proxy.send(Method::GET, "/api/v1/secrets", &headers, "").await;
+    assert_eq!(answer.code, 403, "{}", answer.text());
+}

@@ -399,13 +399,64 @@ async fn trust_bundles_and_pod_certificates_need_the_permission_of_their_signer(
     }
     let bundles = bundles.expect("a version with trust bundles");
     let bundle = json!({"metadata": {"name": "example.com:a:b"},
-        "spec": {"signerName": "example.com/a", "trustBundle": "x"}});
+        "spec": {"signerName": "example.com/a", "trustBundle": cluster.ca}});
     let refused = message(bob.post(&bundles, &bundle).await, 403);
     let want = "user not permitted to attest for signerName \"example.com/a\"";
     assert!(refused.ends_with(want), "{refused}");
     let attest = rules(json!({"apiGroups": [group], "resources": ["signers"],
         "verbs": ["attest", "sign"], "resourceNames": ["example.com/*"]}));
     admin.put(&format!("{RBAC}/clusterroles/bundles"), &attest).await.expect(200);
-    let allowed = bob.post(&bundles, &bundle).await;
-    assert_ne!(allowed.code, 403, "{}", allowed.text());
+    bob.post(&bundles, &bundle).await.expect(201);
+}
+
+/// No update gives a trust bundle to a signer that the user may not attest for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trust_bundle_never_changes_its_signer() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let bundles = "/apis/certificates.k8s.io/v1/clustertrustbundles";
+    let bundle = |name: &str, signer: &str| {
+        json!({"metadata": {"name": name},
+            "spec": {"signerName": signer, "trustBundle": cluster.ca}})
+    };
+    let group = "certificates.k8s.io";
+    let role = json!({"metadata": {"name": "bundles"}, "rules": [
+        {"apiGroups": [group], "resources": ["clustertrustbundles"], "verbs": ["*"]},
+        {"apiGroups": [group], "resources": ["signers"], "verbs": ["attest"],
+         "resourceNames": ["example.com/a"]}]});
+    admin.post(&format!("{RBAC}/clusterroles"), &role).await.expect(201);
+    let binding = json!({"metadata": {"name": "bundles"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    "name": "bundles"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}]});
+    admin.post(&format!("{RBAC}/clusterrolebindings"), &binding).await.expect(201);
+    let bob = cluster.bob();
+    bob.post(bundles, &bundle("plain", "")).await.expect(201);
+    bob.post(bundles, &bundle("example.com:a:b", "example.com/a")).await.expect(201);
+    admin.post(bundles, &bundle("other.io:x:b", "other.io/x")).await.expect(201);
+    for name in ["plain", "example.com:a:b"] {
+        let path = format!("{bundles}/{name}");
+        let stored = admin.get(&path).await.expect(200);
+        let mut moved = stored.clone();
+        moved["spec"]["signerName"] = json!("other.io/x");
+        let patch = json!({"spec": {"signerName": "other.io/x"}});
+        let operations = json!([{"op": "add", "path": "/spec/signerName", "value": "other.io/x"}]);
+        for answer in [
+            bob.put(&path, &moved).await,
+            bob.patch(&path, "merge-patch", &patch).await,
+            bob.patch(&path, "json-patch", &operations).await,
+            admin.patch(&path, "merge-patch", &patch).await,
+        ] {
+            let text = message(answer, 422);
+            assert!(text.contains("\"other.io/x\": field is immutable"), "{text}");
+        }
+        assert_eq!(admin.get(&path).await.expect(200), stored);
+    }
+    // Only those who may attest for the signer write its bundles, except for owners and finalizers.
+    let path = format!("{bundles}/other.io:x:b");
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    message(bob.patch(&path, "merge-patch", &labels).await, 403);
+    let finalizers = json!({"metadata": {"finalizers": ["example.com/a"]}});
+    bob.patch(&path, "merge-patch", &finalizers).await.expect(200);
+    admin.patch(&path, "merge-patch", &labels).await.expect(200);
 }

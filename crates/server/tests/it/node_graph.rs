@@ -82,15 +82,17 @@ fn references() -> Vec<Value> {
             .extend(source.as_object().expect("members").clone());
         json!({"volumes": [volume]})
     };
+    let mut init_containers = container(whole.clone());
+    init_containers[0]["name"] = json!("i");
     vec![
         volume(json!({"secret": {"secretName": "s"}})),
         volume(json!({"projected": {"sources": [{"secret": {"name": "s"}}]}})),
         volume(json!({"csi": {"driver": "d", "nodePublishSecretRef": {"name": "s"}}})),
         json!({"imagePullSecrets": [{"name": "s"}]}),
-        json!({"containers": container(whole.clone())}),
+        json!({"containers": container(whole)}),
         json!({"containers": container(single)}),
-        json!({"initContainers": container(whole.clone())}),
-        json!({"ephemeralContainers": container(whole)}),
+        // No request adds ephemeral containers.
+        json!({"initContainers": init_containers}),
     ]
 }
 

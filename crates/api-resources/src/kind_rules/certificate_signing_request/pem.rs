@@ -9,16 +9,16 @@ const DASHES: &str = "-----";
 
 /// One PEM block with its decoded contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PemBlock {
+pub(in crate::kind_rules) struct PemBlock {
     /// The type of its contents, such as `CERTIFICATE`.
-    pub(super) pem_label: String,
-    pub(super) has_headers: bool,
-    pub(super) decoded_contents: Vec<u8>,
+    pub(in crate::kind_rules) pem_label: String,
+    pub(in crate::kind_rules) has_headers: bool,
+    pub(in crate::kind_rules) decoded_contents: Vec<u8>,
 }
 
 /// Reports whether every PEM reader finds the same block in a text, or none. Readers differ in which
 /// characters count as whitespace, and therefore in which blocks they ignore.
-pub(super) fn is_unambiguous_pem(text: &[u8]) -> bool {
+pub(in crate::kind_rules) fn is_unambiguous_pem(text: &[u8]) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     let marker = b"-----BEGIN";
     let n_blocks = text.windows(marker.len()).filter(|window| window == marker).count();
@@ -26,7 +26,7 @@ pub(super) fn is_unambiguous_pem(text: &[u8]) -> bool {
 }
 
 /// Reads the blocks of a text, in order.
-pub(super) fn read_pem_blocks(text: &[u8]) -> impl Iterator<Item = PemBlock> {
+pub(in crate::kind_rules) fn read_pem_blocks(text: &[u8]) -> impl Iterator<Item = PemBlock> {
     let text = String::from_utf8_lossy(text).into_owned();
     let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
     let mut at = 0;

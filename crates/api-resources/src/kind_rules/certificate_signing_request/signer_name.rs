@@ -6,7 +6,7 @@ const DOMAIN_BYTES_MAX: usize = 253;
 /// A domain, a slash and the longest name.
 const BYTES_MAX: usize = 571;
 
-pub(super) fn validate(path: &FieldPath<'_>, name: &str, errors: &mut FieldErrors) {
+pub(in crate::kind_rules) fn validate(path: &FieldPath<'_>, name: &str, errors: &mut FieldErrors) {
     if name.is_empty() {
         return errors.push(path.required(""));
     }

@@ -188,3 +188,51 @@ async fn an_empty_or_malformed_token_names_nobody() {
         assert_eq!(body["status"]["user"]["username"], Value::Null, "{token:?}: {body}");
     }
 }
+
+/// A request may need a second permission: a PUT that creates, and a GET that runs a command, need `create`. Who
+/// impersonates in a constrained mode needs it for both.
+#[tokio::test(flavor = "multi_thread")]
+async fn constrained_impersonation_covers_the_second_action_of_a_request() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role = |on: &[&str]| {
+        let on: Vec<String> =
+            on.iter().map(|verb| format!("impersonate-on:user-info:{verb}")).collect();
+        json!({"metadata": {"name": "limited"}, "rules": [
+            {"apiGroups": ["authentication.k8s.io"], "resources": ["users"],
+             "resourceNames": ["bob"], "verbs": ["impersonate:user-info"]},
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": on},
+            {"apiGroups": [""], "resources": ["pods/exec"], "verbs": on}]})
+    };
+    let bind = |name: &str, role: &str, user: &str| {
+        json!({"metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]})
+    };
+    let bindings = format!("{rbac}/clusterrolebindings");
+    admin.post(&format!("{rbac}/clusterroles"), &role(&["get", "update"])).await.expect(201);
+    admin.post(&bindings, &bind("limited", "limited", "alice")).await.expect(201);
+    admin.post(&bindings, &bind("bob", "cluster-admin", "bob")).await.expect(201);
+    let pod = json!({"metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    admin.post("/api/v1/namespaces/default/pods", &pod).await.expect(201);
+    let alice = cluster.alice();
+    let headers = [("impersonate-user", "bob"), ("content-type", "application/json")];
+    let exec = "/api/v1/namespaces/default/pods/p/exec?command=ls";
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let body = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "l"}, "spec": {"holderIdentity": "a"}});
+    let put = async || alice.send(Method::PUT, lease, &headers, body.to_string()).await;
+    let refused = put().await;
+    assert_eq!(refused.code, 403, "{}", refused.text());
+    assert!(refused.text().contains("impersonate-on:user-info:create"), "{}", refused.text());
+    assert_eq!(admin.get(lease).await.code, 404);
+    let refused = alice.send(Method::GET, exec, &headers, "").await;
+    assert_eq!(refused.code, 403, "{}", refused.text());
+    // With the permission for the second action the request proceeds.
+    let allowed = role(&["get", "update", "create"]);
+    admin.put(&format!("{rbac}/clusterroles/limited"), &allowed).await.expect(200);
+    assert_eq!(put().await.code, 201);
+    assert_eq!(alice.send(Method::GET, exec, &headers, "").await.code, 503);
+}

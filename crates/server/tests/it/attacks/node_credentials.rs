@@ -596,3 +596,81 @@ async fn a_plugin_that_is_disabled_refuses_nothing() {
         assert_eq!(answer.code, if is_enabled { 403 } else { 200 }, "{}", answer.text());
     }
 }
+
+/// A23: the answers to an invalid patch, to a failed `test` and to a wrong precondition show parts of the stored object. A
+/// node gets them only for objects that it may write.
+#[tokio::test(flavor = "multi_thread")]
+async fn a23_a_node_learns_nothing_from_a_refused_write() {
+    let site = Site::start(true).await;
+    let node = site.client("node-token");
+    let foreign = [
+        (format!("{PODS}/other/status"), format!("{PODS}/other")),
+        (format!("{NODES}/n2"), format!("{NODES}/n2")),
+        (format!("{NODES}/n2/status"), format!("{NODES}/n2")),
+        (format!("{SLICES}/of-n2"), format!("{SLICES}/of-n2")),
+        (format!("{CSI_NODES}/n2"), format!("{CSI_NODES}/n2")),
+        (format!("{LEASES}/n2"), format!("{LEASES}/n2")),
+    ];
+    let wrong_type = json!({"metadata": {"labels": {"a": 5}}});
+    let test = json!([{"op": "test", "path": "/metadata/uid", "value": "guess"}]);
+    let bad_operation = json!([{"op": "add", "path": "/metadata/labels", "value": 5}]);
+    for (path, object) in &foreign {
+        let stored = site.admin.get(object).await.expect(200);
+        let mut guessed = stored.clone();
+        guessed["metadata"]["uid"] = json!("guess");
+        let precondition = json!({"preconditions": {"uid": "guess"}}).to_string();
+        for (what, answer) in [
+            ("merge", node.patch(path, "merge-patch", &wrong_type).await),
+            ("json", node.patch(path, "json-patch", &bad_operation).await),
+            ("test", node.patch(path, "json-patch", &test).await),
+            ("put", node.put(path, &guessed).await),
+            ("delete", node.send(Method::DELETE, object, &[], precondition).await),
+        ] {
+            assert_eq!(answer.code, 403, "{what} {path}: {}", answer.text());
+            let uid = stored["metadata"]["uid"].as_str().unwrap();
+            assert!(!answer.text().contains(uid), "{what} {path}: {}", answer.text());
+        }
+    }
+    // The own object still answers in detail.
+    let own = node.patch(&format!("{PODS}/mine/status"), "merge-patch", &wrong_type).await;
+    assert_eq!(own.code, 422, "{}", own.text());
+}
+
+/// A node that lists the ResourceSlices of its devices needs the field selector that the Node authorizer demands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_lists_its_own_resource_slices() {
+    let site = Site::start(false).await;
+    let node = site.client("node-token");
+    let slice = json!({"metadata": {"name": "of-n1"}, "spec": {"driver": "d.example",
+        "nodeName": "n1", "pool": {"name": "p"}}});
+    node.post(SLICES, &slice).await.expect(201);
+    let own = node.get(&format!("{SLICES}?fieldSelector=spec.nodeName%3Dn1")).await.expect(200);
+    let names: Vec<&Value> =
+        own["items"].as_array().unwrap().iter().map(|own| &own["metadata"]["name"]).collect();
+    assert_eq!(names, ["of-n1"]);
+    for other in ["", "?fieldSelector=spec.nodeName%3Dn2", "?fieldSelector=spec.driver%3Dd.example"]
+    {
+        assert_eq!(node.get(&format!("{SLICES}{other}")).await.code, 403, "{other}");
+    }
+}
+
+/// A23: routes and disks follow the addresses and the provider of a Node, so a node cannot move them to itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a23_a_node_keeps_its_pod_addresses_and_its_provider() {
+    let site = Site::start(false).await;
+    let node = site.client("node-token");
+    let path = format!("{NODES}/n1");
+    let first = json!({"spec": {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24"],
+        "providerID": "cloud://n1"}});
+    site.admin.patch(&path, "merge-patch", &first).await.expect(200);
+    for spec in [
+        json!({"podCIDR": "10.0.2.0/24", "podCIDRs": ["10.0.2.0/24"]}),
+        json!({"podCIDR": null, "podCIDRs": null}),
+        json!({"providerID": "cloud://n2"}),
+        json!({"providerID": null}),
+    ] {
+        let patch = json!({"spec": spec});
+        let refused = node.patch(&path, "merge-patch", &patch).await;
+        assert_eq!(refused.code, 422, "{patch}: {}", refused.text());
+    }
+}

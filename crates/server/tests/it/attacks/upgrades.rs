@@ -45,3 +45,13 @@ async fn a_connection_stays_http() {
         }
     }
 }
+
+/// L1: the server is no proxy: `CONNECT host:port` opens no tunnel, for administrators neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tunnel_to_another_host_is_refused() {
+    let cluster = Cluster::start().await;
+    for client in [cluster.admin(), cluster.anonymous()] {
+        let answer = client.send(Method::CONNECT, "10.0.0.1:443", &[], "").await;
+        assert_eq!(answer.code, 400, "{}", answer.text());
+    }
+}

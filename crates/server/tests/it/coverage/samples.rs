@@ -6,6 +6,9 @@ use super::rig::NAMESPACE;
 use super::served::Target;
 use crate::certificate_requests::ANN;
 
+/// A self-signed certificate with the CA bit.
+const TRUST_ANCHOR: &str = include_str!("../../../../api-resources/tests/it/trust_anchor.pem");
+
 /// Returns an object that the server accepts.
 pub(crate) fn sample(target: &Target) -> Value {
     let kind = target.kind["kind"].as_str().expect("a kind");
@@ -52,6 +55,7 @@ fn content(kind: &str) -> Value {
             "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}),
         "CertificateSigningRequest" => json!({"spec": {
             "request": ANN, "signerName": "example.com/signer", "usages": ["client auth"]}}),
+        "ClusterTrustBundle" => json!({"spec": {"trustBundle": TRUST_ANCHOR}}),
         "FlowSchema" => json!({"spec": {"priorityLevelConfiguration": {"name": "system"}}}),
         "PriorityLevelConfiguration" => json!({"spec": {
             "type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}),
