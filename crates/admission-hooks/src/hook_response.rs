@@ -159,7 +159,7 @@ fn failure_of_status_document(document: Value) -> CallFailure {
 
 /// A v1alpha1 hook responds in the status of the review.
 fn convert_v1alpha1_response(document: Value) -> Result<HookResponse, CallFailure> {
-    let review: V1alpha1ReviewBody =
+    let review: V1alpha1ReviewResponseBody =
         serde_json::from_value(document).map_err(wrong_type_failure)?;
     let status = review.status.ok_or_else(missing_response_failure)?;
     Ok(HookResponse {
@@ -308,7 +308,7 @@ struct ResponseBody {
 }
 
 #[derive(Deserialize)]
-struct V1alpha1ReviewBody {
+struct V1alpha1ReviewResponseBody {
     #[serde(default, deserialize_with = "deserialize_objects::deserialize_object_or_null")]
     status: Option<V1alpha1StatusBody>,
 }

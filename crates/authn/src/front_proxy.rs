@@ -75,13 +75,13 @@ impl FrontProxyHeaders {
     /// # Errors
     /// A value is not text, or has whitespace around it.
     pub fn user(&self, headers: &HeaderMap) -> Result<Option<User>, HeaderValueError> {
-        let name = first_header_value(headers, &self.user_name_headers)?;
+        let name = first_nonempty_value_of_headers(headers, &self.user_name_headers)?;
         if name.is_empty() {
             return Ok(None);
         }
         Ok(Some(User {
             name: name.to_owned(),
-            uid: first_header_value(headers, &self.uid_headers)?.to_owned(),
+            uid: first_nonempty_value_of_headers(headers, &self.uid_headers)?.to_owned(),
             groups: self.read_group_headers(headers)?,
             extra: self.read_extra_headers(headers)?,
         }))
@@ -179,7 +179,7 @@ pub(crate) fn read_header_text<'h>(
     }
 }
 
-fn first_header_value<'h>(
+fn first_nonempty_value_of_headers<'h>(
     headers: &'h HeaderMap,
     names: &[HeaderName],
 ) -> Result<&'h str, HeaderValueError> {

@@ -96,7 +96,7 @@ pub(crate) fn find_near_misses<'p>(
     });
     let mut similar_subjects = HashSet::new();
     let policies_of_others = snapshot.policies().iter().filter_map(|policy| {
-        let mismatch = subject_mismatch(policy.subject(), user)?;
+        let mismatch = near_miss_of_subject(policy.subject(), user)?;
         let grants = policy.matches_verb(attributes) && policy.matches_target(&attributes.target);
         (grants && similar_subjects.insert(policy.subject()))
             .then_some(NearMiss { policy, mismatch })
@@ -110,7 +110,7 @@ pub(crate) fn find_near_misses<'p>(
 
 /// Returns how the subject of a policy differs from the user. Returns `None` if the subject matches or is not
 /// similar.
-fn subject_mismatch(subject: Subject<'_>, user: &User) -> Option<Mismatch> {
+fn near_miss_of_subject(subject: Subject<'_>, user: &User) -> Option<Mismatch> {
     match subject {
         Subject::User(name) => is_similar_name(name, &user.name).then_some(Mismatch::User),
         Subject::Group(name) => {

@@ -63,7 +63,7 @@ pub(crate) fn requirement_for_request(
         ("storage.k8s.io", "csinodes") => csi_node_requirement(verb, resource, feature_gates),
         ("resource.k8s.io", "resourceslices") => resource_slice_requirement(verb, resource),
         ("", "nodes") => node_object_requirement(verb, resource),
-        ("", "pods") => pod_requirement(verb, resource),
+        ("", "pods") => requirement_for_pod_request(verb, resource),
         ("certificates.k8s.io", "podcertificaterequests") => {
             pod_certificate_request_requirement(verb, resource, feature_gates)
         }
@@ -226,7 +226,7 @@ fn node_object_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequi
     }
 }
 
-fn pod_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
+fn requirement_for_pod_request(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     match (resource.subresource, verb) {
         ("", Verb::GET) => NodeRequirement::Related(ObjectKind::Pod),
         ("", Verb::LIST | Verb::WATCH) => {

@@ -19,7 +19,7 @@ use authz::{Trace, TraceRecorder};
 use clap::ValueEnum;
 
 use self::explain_admission::ExplainAdmissionFlags;
-use self::explain_recent_decision::DecisionFlags;
+use self::explain_recent_decision::RecentDecisionFlags;
 use self::human_output::TraceDetail;
 use crate::exit::Exit;
 use crate::offline::{
@@ -89,7 +89,7 @@ pub(crate) struct Args {
     admission_flags: ExplainAdmissionFlags,
 
     #[command(flatten)]
-    decision_flags: DecisionFlags,
+    decision_flags: RecentDecisionFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

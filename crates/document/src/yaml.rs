@@ -104,7 +104,7 @@ pub fn read_first_document(
             return Err(bad.clone());
         }
     }
-    let mut composed = compose::compose_document(readable, &tree?, limits)?;
+    let mut composed = compose::expand_aliases(readable, &tree?, limits)?;
     composed.trailing_content_span = parser.find_trailing_content().or(bad.map(|bad| bad.span));
     Ok(composed)
 }
@@ -130,7 +130,7 @@ pub fn read_documents(
         state = DocumentStreamState::AfterFirst;
         let composed = match tree {
             Ok(None) => None,
-            Ok(Some(tree)) => Some(compose::compose_document(text, &tree, limits)),
+            Ok(Some(tree)) => Some(compose::expand_aliases(text, &tree, limits)),
             Err(error) => Some(Err(error)),
         };
         if !matches!(composed, Some(Ok(_))) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls::{CertificateError, Error, OtherError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use x509_verify::{Certificate, ServerCertificateCheck, TrustedRootsCheck, VerifyError};
+use x509_verify::{Certificate, ServerCertificateChecker, TrustedRootsCheck, VerifyError};
 
 use crate::certificate_observer::CertificateObserver;
 use crate::server_trust::{ServerTrust, system_roots};
@@ -54,7 +54,7 @@ impl CertificateCheck {
     }
 }
 
-impl ServerCertificateCheck for CertificateCheck {
+impl ServerCertificateChecker for CertificateCheck {
     /// 1. A missing SAN extension and SHA-1 signatures are reported to the observer, whatever the result.
     /// 2. The certificate must be trusted, valid at this time, and valid for the name.
     /// 3. If the certificate is refused because of one of these weaknesses, the message says so.

@@ -40,7 +40,7 @@ pub(crate) struct HeartbeatTrustFingerprints {
 pub(crate) struct ServerTrustFingerprints {
     pub(crate) server_id: String,
     /// The revision of the server's first heartbeat. It orders the starts of servers without a clock.
-    pub(crate) first_heartbeat_revision: u64,
+    pub(crate) first_server_heartbeat_revision: u64,
     pub(crate) trust_fingerprints: HeartbeatTrustFingerprints,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn compare_trust_fingerprints(
 ) -> PeerTrustComparison {
     let first_of = |trust: &HeartbeatTrustFingerprints| {
         let group = records.iter().filter(|record| record.trust_fingerprints == *trust);
-        group.map(|record| record.first_heartbeat_revision).min().unwrap_or(u64::MAX)
+        group.map(|record| record.first_server_heartbeat_revision).min().unwrap_or(u64::MAX)
     };
     let peers_like = |trust: &HeartbeatTrustFingerprints| {
         let peers = records.iter().filter(|record| record.server_id != server_id);
@@ -235,9 +235,9 @@ mod tests {
             .iter()
             .zip(authorities)
             .zip(1..)
-            .map(|((id, authority), first_heartbeat_revision)| ServerTrustFingerprints {
+            .map(|((id, authority), first_server_heartbeat_revision)| ServerTrustFingerprints {
                 server_id: (*id).to_owned(),
-                first_heartbeat_revision,
+                first_server_heartbeat_revision,
                 trust_fingerprints: trust(authority, "k"),
             })
             .collect();
@@ -268,7 +268,7 @@ mod tests {
     fn a_server_that_starts_counts_as_the_last() {
         let first = ServerTrustFingerprints {
             server_id: "a".to_owned(),
-            first_heartbeat_revision: 7,
+            first_server_heartbeat_revision: 7,
             trust_fingerprints: trust("x", "k"),
         };
         let records = [first];

@@ -8,11 +8,11 @@ pub struct RequestLimits {
     /// The seats of all priority levels together.
     pub seats_max: u32,
     /// The bytes of the bodies of all requests in progress.
-    pub body_bytes_max: usize,
+    pub total_body_bytes_max: usize,
     /// The bytes of the bodies of one user's requests in progress.
     pub body_bytes_per_user_max: usize,
     /// The bytes that the decoded bodies of all requests in progress take.
-    pub decoded_body_bytes_max: usize,
+    pub total_decoded_body_bytes_max: usize,
     /// The bytes that the decoded bodies of one user's requests in progress take.
     pub decoded_body_bytes_per_user_max: usize,
     /// The minimum rate at which a client must send a body.
@@ -27,9 +27,9 @@ impl Default for RequestLimits {
     fn default() -> Self {
         Self {
             seats_max: 600,
-            body_bytes_max: 256 << 20,
+            total_body_bytes_max: 256 << 20,
             body_bytes_per_user_max: 32 << 20,
-            decoded_body_bytes_max: 256 << 20,
+            total_decoded_body_bytes_max: 256 << 20,
             decoded_body_bytes_per_user_max: 64 << 20,
             minimum_body_rate: MinimumBodyRate::default(),
             webhook_waits_max: 1_024,

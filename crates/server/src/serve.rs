@@ -292,11 +292,11 @@ impl Server {
             authorization_status_json: options.authorization_status_json,
             flow_controller: Arc::clone(&flow_controller),
             body_bytes_budget: MemoryBudget::new(
-                request_limits.body_bytes_max,
+                request_limits.total_body_bytes_max,
                 request_limits.body_bytes_per_user_max,
             ),
             decoded_body_bytes_budget: MemoryBudget::new(
-                request_limits.decoded_body_bytes_max,
+                request_limits.total_decoded_body_bytes_max,
                 request_limits.decoded_body_bytes_per_user_max,
             ),
             body_discards_limit: Arc::new(ConcurrencyLimit::new_with_limit_per_user(

@@ -41,5 +41,5 @@ pub use extensions::ExtendedKeyUsage;
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 pub use name_constraints::NameConstraintError;
 #[cfg(feature = "rustls")]
-pub use server_verifier::{ServerCertificateCheck, ServerVerifier, TrustedRootsCheck};
+pub use server_verifier::{ServerCertificateChecker, ServerVerifier, TrustedRootsCheck};
 pub use verify_error::{IssuerFault, SigningFault, VerifyError};

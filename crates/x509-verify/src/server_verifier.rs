@@ -16,7 +16,7 @@ use crate::handshake_signature::{verify_tls12_signature, verify_tls13_signature}
 use crate::verify_error::VerifyError;
 
 /// Decides whether the certificate of a server is accepted.
-pub trait ServerCertificateCheck: Send + Sync {
+pub trait ServerCertificateChecker: Send + Sync {
     /// Checks the certificates that a server presents for a name.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ pub trait ServerCertificateCheck: Send + Sync {
 /// Accepts certificates that chain to trusted roots, are valid, are for servers, and are for the requested name.
 pub struct TrustedRootsCheck(Arc<Roots>);
 
-/// Lets `rustls` decide about servers by a [`ServerCertificateCheck`]. It verifies the signatures of handshakes itself.
+/// Lets `rustls` decide about servers by a [`ServerCertificateChecker`]. It verifies the signatures of handshakes itself.
 pub struct ServerVerifier<C> {
     certificate_check: C,
     crypto_provider: Arc<CryptoProvider>,
@@ -46,7 +46,7 @@ impl TrustedRootsCheck {
     }
 }
 
-impl ServerCertificateCheck for TrustedRootsCheck {
+impl ServerCertificateChecker for TrustedRootsCheck {
     fn check_server_certificate(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -96,7 +96,7 @@ impl<C> ServerVerifier<C> {
     }
 }
 
-impl<C: ServerCertificateCheck> ServerCertVerifier for ServerVerifier<C> {
+impl<C: ServerCertificateChecker> ServerCertVerifier for ServerVerifier<C> {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

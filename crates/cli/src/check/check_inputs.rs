@@ -249,7 +249,8 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
     match abac::load_abac_policies(source, &abac::AbacPolicyLoadOptions::default()) {
         Ok(loaded) => {
             let n_policies = loaded.abac_policy_snapshot.policies().len();
-            let discovery = abac::warn_of_missing_discovery(source, &loaded.abac_policy_snapshot);
+            let discovery =
+                abac::warn_of_ungranted_discovery_paths(source, &loaded.abac_policy_snapshot);
             let warnings = loaded.warnings.into_iter().chain(discovery);
             FileFindings {
                 content_summary: Some(ContentSummary::AbacPolicy { n_policies }),

@@ -19,7 +19,7 @@ use crate::offline::{AccessAnswer, LoadFailure, shared_runtime};
 /// The decision, and the webhook that made it.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Decision of a webhook")]
-pub(super) struct DecisionFlags {
+pub(super) struct RecentDecisionFlags {
     /// Explain the decision with this id, which the reason of a webhook ends with: [decision ID]
     ///
     /// The webhook keeps the last decisions. The user of the client certificate needs the permission to
@@ -92,7 +92,7 @@ pub(super) fn run(
 }
 
 /// Reads the explanation of a decision from the webhook.
-fn read_explanation(flags: &DecisionFlags, id: &str) -> Result<Value, LoadFailure> {
+fn read_explanation(flags: &RecentDecisionFlags, id: &str) -> Result<Value, LoadFailure> {
     if !id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
         return Err(LoadFailure::Usage(vec![format!("--decision: `{id}` is no id of a decision")]));
     }
@@ -116,7 +116,7 @@ fn read_explanation(flags: &DecisionFlags, id: &str) -> Result<Value, LoadFailur
 }
 
 /// The flags as a kubeconfig, so that the connection is made like every other one.
-fn to_kubeconfig(flags: &DecisionFlags) -> Result<String, LoadFailure> {
+fn to_kubeconfig(flags: &RecentDecisionFlags) -> Result<String, LoadFailure> {
     let absolute = |path: &Option<PathBuf>| match path {
         None => Ok(None),
         Some(path) => std::path::absolute(path)

@@ -20,7 +20,7 @@ const COUNTED_NODES_MIN: usize = 1000;
 const ALIASED_PERCENT_MAX: usize = 99;
 
 /// Turns a tree with aliases into one of plain values.
-pub(super) fn compose_document(
+pub(super) fn expand_aliases(
     text: &str,
     tree: &RawTree,
     document_limits: DocumentLimits,

@@ -435,7 +435,8 @@ fn subjects_without_the_paths_of_discovery_are_named() {
         let source = document::Source { name: "policies", file_bytes: text.as_bytes() };
         let loaded =
             super::load_abac_policies(&source, &super::AbacPolicyLoadOptions::default()).unwrap();
-        let warning = super::warn_of_missing_discovery(&source, &loaded.abac_policy_snapshot);
+        let warning =
+            super::warn_of_ungranted_discovery_paths(&source, &loaded.abac_policy_snapshot);
         warning.map(|own| (own.position.line, own.message, own.hint.unwrap_or_default()))
     };
     let (at, message, hint) = warned(&format!("# c\n{}", line(pods))).unwrap();

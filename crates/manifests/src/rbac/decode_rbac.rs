@@ -5,7 +5,7 @@ use field_errors::FieldErrors;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::metadata_validation::OwnershipMetadata;
+use super::metadata_validation::OwnersAndFinalizers;
 use super::validate_rbac::{missing_namespace_error, validate_rbac_object};
 use super::wire;
 
@@ -40,7 +40,7 @@ pub struct UnvalidatedRbacObject {
     kind: Kind,
     rbac_object: RbacObject,
     /// Owner references and finalizers, which validation checks. No decision depends on them.
-    ownership_metadata: OwnershipMetadata,
+    ownership_metadata: OwnersAndFinalizers,
 }
 
 /// The error of a JSON value that is none of the four kinds.
@@ -122,12 +122,12 @@ pub fn decode_unvalidated_rbac_object(
     let (object, ownership) = match kind {
         Kind::ClusterRole | Kind::Role => {
             let mut role = wire::Role::deserialize(value)?;
-            let ownership = OwnershipMetadata::take_from_metadata(&mut role.metadata);
+            let ownership = OwnersAndFinalizers::take_from_metadata(&mut role.metadata);
             (RbacObject::Role(role.into()), ownership)
         }
         Kind::ClusterRoleBinding | Kind::RoleBinding => {
             let mut binding = wire::Binding::deserialize(value)?;
-            let ownership = OwnershipMetadata::take_from_metadata(&mut binding.metadata);
+            let ownership = OwnersAndFinalizers::take_from_metadata(&mut binding.metadata);
             (RbacObject::Binding(binding.into()), ownership)
         }
     };

@@ -21,12 +21,12 @@ const EXCLUSIVE_FINALIZERS: [&str; 2] = ["orphan", "foregroundDeletion"];
 
 /// Owner references and finalizers, which control when an object is deleted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OwnershipMetadata {
+pub(super) struct OwnersAndFinalizers {
     owner_references: Vec<wire::OwnerReference>,
     finalizers: Vec<String>,
 }
 
-impl OwnershipMetadata {
+impl OwnersAndFinalizers {
     pub(super) fn take_from_metadata(metadata: &mut wire::ObjectMeta) -> Self {
         Self {
             owner_references: std::mem::take(&mut metadata.owner_references),
@@ -38,7 +38,7 @@ impl OwnershipMetadata {
 pub(super) fn validate_metadata(
     kind: Kind,
     metadata: &Metadata,
-    ownership: &OwnershipMetadata,
+    ownership: &OwnersAndFinalizers,
     faults: &mut FieldErrors,
 ) {
     let name = METADATA.child("name");
@@ -63,7 +63,7 @@ pub(super) fn validate_metadata(
     validate_ownership(ownership, faults);
 }
 
-fn validate_ownership(ownership: &OwnershipMetadata, faults: &mut FieldErrors) {
+fn validate_ownership(ownership: &OwnersAndFinalizers, faults: &mut FieldErrors) {
     let at = METADATA.child("ownerReferences");
     for (idx, owner) in ownership.owner_references.iter().enumerate() {
         let at = at.index(idx);

@@ -8,7 +8,7 @@ use field_errors::{
 
 use super::decode_rbac::{Kind, RbacObject, UnvalidatedRbacObject};
 use super::metadata_validation::{
-    METADATA, OwnershipMetadata, invalid_value_errors, validate_labels, validate_metadata,
+    METADATA, OwnersAndFinalizers, invalid_value_errors, validate_labels, validate_metadata,
 };
 
 /// Validates a new version of an object alone and against the stored one, and sets defaults.
@@ -29,7 +29,7 @@ pub(super) fn missing_namespace_error() -> FieldError {
 pub(super) fn validate_rbac_object(
     kind: Kind,
     object: &RbacObject,
-    ownership: &OwnershipMetadata,
+    ownership: &OwnersAndFinalizers,
     old: Option<&RbacObject>,
 ) -> FieldErrors {
     let mut faults = FieldErrors::new();

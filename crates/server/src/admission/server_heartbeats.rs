@@ -166,7 +166,7 @@ impl ServerState {
             let trust = heartbeat.trust?;
             Some(ServerTrustFingerprints {
                 server_id: heartbeat.id,
-                first_heartbeat_revision: first.as_u64(),
+                first_server_heartbeat_revision: first.as_u64(),
                 trust_fingerprints: trust,
             })
         };

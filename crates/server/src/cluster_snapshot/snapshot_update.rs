@@ -59,7 +59,7 @@ impl ClusterSnapshot {
             let applied = self.apply_store_key_change(&mut parts, kind, path, change);
             let why = applied.err().map(|error| error.to_string());
             if kind != SnapshotKeyKind::ConfigRevision {
-                self.record_undecodable_object(&mut parts, path, why.as_deref());
+                self.set_or_clear_undecodable_object(&mut parts, path, why.as_deref());
             }
             report.undecodable_objects.extend(why.map(|why| (key.to_owned(), why)));
         }
@@ -68,7 +68,7 @@ impl ClusterSnapshot {
     }
 
     /// Records why an object cannot be decoded, or that it can be.
-    fn record_undecodable_object(
+    fn set_or_clear_undecodable_object(
         &self,
         parts: &mut ModifiedSnapshotParts,
         path: &str,

@@ -19,14 +19,14 @@ pub(crate) struct CreatePreconditions(Vec<NamespaceOrCrdPrecondition>);
 
 #[derive(Debug)]
 struct NamespaceOrCrdPrecondition {
-    kind: NamespaceOrCrd,
+    kind: NamespaceOrCrdKind,
     key: Key,
     checked_revision: Revision,
 }
 
 /// The kind of a parent of a new object: its namespace, or the definition of its custom resource.
 #[derive(Debug, Clone, Copy)]
-enum NamespaceOrCrd {
+enum NamespaceOrCrdKind {
     Namespace,
     Definition,
 }
@@ -50,7 +50,7 @@ impl CreatePreconditions {
             let known = known.map(|own| own.mod_rev);
             let key = namespace_or_crd_key(ctx, "", "namespaces", namespace)?;
             parents.push(
-                check_namespace_or_crd(ctx, NamespaceOrCrd::Namespace, key, known, admitted)
+                check_namespace_or_crd(ctx, NamespaceOrCrdKind::Namespace, key, known, admitted)
                     .await?,
             );
         }
@@ -63,7 +63,7 @@ impl CreatePreconditions {
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
             let key = namespace_or_crd_key(ctx, group, plural, &routed.definition_name)?;
             parents.push(
-                check_namespace_or_crd(ctx, NamespaceOrCrd::Definition, key, known, admitted)
+                check_namespace_or_crd(ctx, NamespaceOrCrdKind::Definition, key, known, admitted)
                     .await?,
             );
         }
@@ -114,7 +114,7 @@ impl CreatePreconditions {
 
 async fn check_namespace_or_crd(
     ctx: &RequestContext<'_>,
-    kind: NamespaceOrCrd,
+    kind: NamespaceOrCrdKind,
     key: Key,
     known_revision: Option<Revision>,
     admitted: &AdmittedObject,
@@ -133,14 +133,14 @@ async fn check_namespace_or_crd(
 /// Checks the newest version of a parent and returns its revision.
 fn check_newest_namespace_or_crd(
     ctx: &RequestContext<'_>,
-    kind: NamespaceOrCrd,
+    kind: NamespaceOrCrdKind,
     current: Option<&Entry>,
     admitted: &AdmittedObject,
 ) -> Result<Revision, Status> {
     let name = api_object::name(admitted.object_tree());
     let unreadable = |why: &str| Status::internal_error(&format!("an owner cannot be read: {why}"));
     match kind {
-        NamespaceOrCrd::Namespace => {
+        NamespaceOrCrdKind::Namespace => {
             let read =
                 |entry: &Entry| Namespace::from_stored_namespace(&entry.value, entry.mod_rev);
             let namespace =
@@ -148,7 +148,7 @@ fn check_newest_namespace_or_crd(
             let uid = admitted.namespace_uid();
             check_namespace_is_usable(ctx, uid, namespace.as_ref(), name)?;
         }
-        NamespaceOrCrd::Definition => {
+        NamespaceOrCrdKind::Definition => {
             let ResourceOrigin::Custom(routed) = &ctx.resource.resource_origin else {
                 return Err(crd_terminating_status(ctx, name));
             };

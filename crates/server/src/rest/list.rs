@@ -283,7 +283,7 @@ fn matches_filter(
     }
     let tree = ctx.decode_entry(&listed.entry);
     tree.is_ok_and(|tree| match listed.is_placeholder {
-        true => filter.matches_placeholder(ctx.resource, &tree),
+        true => filter.matches_undecodable_placeholder(ctx.resource, &tree),
         false => filter.matches(ctx.resource, &tree),
     })
 }

@@ -71,7 +71,7 @@ impl ObjectFilter {
 
     /// Whether the placeholder of an object that cannot be decoded matches. It has only a name and a
     /// namespace, so a requirement on any other field excludes it.
-    pub(crate) fn matches_placeholder(&self, resource: &Resource, tree: &Tree) -> bool {
+    pub(crate) fn matches_undecodable_placeholder(&self, resource: &Resource, tree: &Tree) -> bool {
         let is_known = |own: &FieldRequirement| {
             matches!(own.field.as_str(), "metadata.name" | "metadata.namespace")
         };

@@ -346,7 +346,7 @@ impl Watcher {
         }
         let listed = self.decodable_object_cache.entry_or_placeholder(&self.resource, key, entry);
         let matches = |tree: Tree| match listed.is_placeholder {
-            true => self.filter.matches_placeholder(&self.resource, &tree),
+            true => self.filter.matches_undecodable_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),
         };
         (self.filter.has_no_selectors()

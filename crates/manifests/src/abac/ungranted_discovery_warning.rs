@@ -18,7 +18,10 @@ const AUTHENTICATED_GROUP: &str = "system:authenticated";
 /// asks for a resource, unless another authorizer grants these paths, as the default roles of RBAC do.
 ///
 /// There is one warning, at the first such line.
-pub fn warn_of_missing_discovery(source: &Source<'_>, snapshot: &Snapshot) -> Option<Warning> {
+pub fn warn_of_ungranted_discovery_paths(
+    source: &Source<'_>,
+    snapshot: &Snapshot,
+) -> Option<Warning> {
     let mut lacking = HashSet::new();
     let mut first = None;
     for policy in snapshot.policies() {
