@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::api_error::ClusterError;
 use crate::client::ClusterClient;
 
-/// The longest line of a watch, in bytes. An object of Kubernetes has at most a few megabytes.
-const LINE_BYTES_MAX: usize = 8 << 20;
+/// The longest line of a watch, in bytes. etcd stores at most 1.5 MiB of an object by default, and JSON writes some bytes of
+/// it as escapes of six characters, so a line can have 9 MiB. This limit is for clusters with a larger limit in etcd.
+const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// One event of a watch.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl WatchStream {
             }
             self.n_searched_bytes = self.unread_bytes.len();
             if self.unread_bytes.len() > LINE_BYTES_MAX {
-                return Err(self.not_a_watch("a watch with lines of at most 8 MiB"));
+                return Err(self.not_a_watch("a watch with lines of at most 32 MiB"));
             }
             let bytes = self.reply_stream.next_bytes().await.map_err(ClusterError::NoResponse)?;
             match bytes {
