@@ -6,7 +6,9 @@
 use config::FileKind;
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
-use manifests::abac::{LoadedPolicies, PolicyLoadError, PolicyLoadOptions, load_policies};
+use manifests::abac::{
+    AbacPolicyLoadError, AbacPolicyLoadOptions, LoadedAbacPolicies, load_abac_policies,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", file_bytes: bytes };
@@ -16,8 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
     match (&lenient, &strict) {
         (Ok(lenient), Ok(strict)) => {
             assert_eq!(
-                lenient.policy_snapshot.policies().len(),
-                strict.policy_snapshot.policies().len()
+                lenient.abac_policy_snapshot.policies().len(),
+                strict.abac_policy_snapshot.policies().len()
             );
         }
         (Ok(lenient), Err(_)) => assert!(!lenient.warnings.is_empty()),
@@ -43,9 +45,9 @@ fuzz_target!(|bytes: &[u8]| {
 fn load_bytes(
     source: &Source<'_>,
     refuses_unknown_fields: bool,
-) -> Result<LoadedPolicies, PolicyLoadError> {
-    load_policies(
+) -> Result<LoadedAbacPolicies, AbacPolicyLoadError> {
+    load_abac_policies(
         source,
-        &PolicyLoadOptions { refuses_unknown_fields, ..PolicyLoadOptions::default() },
+        &AbacPolicyLoadOptions { refuses_unknown_fields, ..AbacPolicyLoadOptions::default() },
     )
 }

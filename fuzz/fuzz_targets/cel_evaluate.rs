@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
+use authz_webhook::{MatchCondition, ResourceAttributes, ReviewSpec, UserExtra};
 use cel::{
     AUTHORIZER_CHECK_COST, COST_LIMIT, Environment, EvalError, KnownDecisions, Program, Value,
 };
@@ -115,7 +115,7 @@ fn check_condition(condition: &MatchCondition, request: &Request) {
         non_resource_attributes: None,
         user: &request.user,
         groups: &request.groups,
-        extra: Extra(Some(extra)),
+        extra: UserExtra(Some(extra)),
         uid: "",
     };
     let first = condition.evaluate(&spec);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, Trace, TraceRecorder, User, Verb, Verdict};
 use authz_chain::{Chain, ChainDecision, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use libfuzzer_sys::fuzz_target;
@@ -28,9 +28,11 @@ fuzz_target!(|bytes: &[u8]| {
             for groups in [&[][..], &["dev"], &["ops", "dev"], &["system:masters"]] {
                 let user = user(name, groups);
                 let attributes = Attributes { user: Some(&user), ..asked };
-                let decided = finish(chain.authorize(&attributes, Recorder::disabled_recorder()));
+                let decided =
+                    finish(chain.authorize(&attributes, TraceRecorder::disabled_recorder()));
                 let mut trace = Trace::default();
-                let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
+                let explained =
+                    finish(chain.authorize(&attributes, TraceRecorder::new(&mut trace)));
                 assert_eq!(show(&decided), show(&explained));
                 let is_listed = listed.users.contains(name)
                     || user.groups.iter().any(|group| listed.groups.contains(group));
@@ -151,7 +153,7 @@ fn subject(choices: &mut Choices<'_>) -> Subject {
     match choices.number(3) {
         0 => Subject::user(choices.pick(&USERS)),
         1 => Subject::group(choices.pick(&GROUPS)),
-        _ => Subject::service_account(choices.pick(&NAMESPACES), "ci"),
+        _ => Subject::service_account_subject(choices.pick(&NAMESPACES), "ci"),
     }
 }
 
@@ -163,7 +165,7 @@ fn node(choices: &mut Choices<'_>) -> ChainMember {
             namespace: choices.pick(&NAMESPACES[1..]).to_owned(),
             name: choices.pick(&["p", "q"]).to_owned(),
             node_name: choices.pick(&["", "n", "m"]).to_owned(),
-            secrets: choices.some(&NAMES),
+            secret_names: choices.some(&NAMES),
             ..authz_node::Pod::default()
         }));
         match (choices.number(3), old.take()) {

@@ -4,8 +4,8 @@
 #![no_main]
 
 use config::authorization_config::{
-    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json,
-    load_configuration,
+    LoadOptions, LoadedAuthorizationConfiguration, ServerRole, assume_regular_file,
+    authorization_configuration_to_json, load_authorization_configuration,
 };
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
@@ -16,11 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
     check_places(bytes, &loaded);
     match &loaded.configuration {
         Ok(configuration) => {
-            let first = configuration_to_json(configuration);
+            let first = authorization_configuration_to_json(configuration);
             let again = load_bytes(as_file(&first).as_bytes());
             assert!(again.warnings.is_empty(), "{:?}", again.warnings);
             match again.configuration {
-                Ok(configuration) => assert_eq!(configuration_to_json(&configuration), first),
+                Ok(configuration) => {
+                    assert_eq!(authorization_configuration_to_json(&configuration), first)
+                }
                 Err(error) => panic!("{first}\n{error}"),
             }
         }
@@ -33,16 +35,16 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Loads without looking at the file system.
-fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
+fn load_bytes(bytes: &[u8]) -> LoadedAuthorizationConfiguration {
     let options = LoadOptions {
         role: ServerRole::Delegated,
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    load_configuration(&Source { name: "file", file_bytes: bytes }, &options)
+    load_authorization_configuration(&Source { name: "file", file_bytes: bytes }, &options)
 }
 
-fn check_places(bytes: &[u8], loaded: &LoadedConfiguration) {
+fn check_places(bytes: &[u8], loaded: &LoadedAuthorizationConfiguration) {
     let text = Source { name: "file", file_bytes: bytes }.text();
     let check = |position: &SourcePosition| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");

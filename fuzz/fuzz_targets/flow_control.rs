@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::{BodyFormat, ExpectedKind};
+use codec::{ExpectedKind, RequestBodyFormat};
 use libfuzzer_sys::fuzz_target;
 use manifests::flow_control::{
     GROUP, Kind, decode_flow_schema, decode_priority_level, set_flow_control_defaults,
@@ -11,7 +11,8 @@ use manifests::flow_control::{
 };
 
 const KINDS: [Kind; 2] = [Kind::FlowSchema, Kind::PriorityLevelConfiguration];
-const FORMATS: [BodyFormat; 3] = [BodyFormat::Json, BodyFormat::Yaml, BodyFormat::Protobuf];
+const FORMATS: [RequestBodyFormat; 3] =
+    [RequestBodyFormat::Json, RequestBodyFormat::Yaml, RequestBodyFormat::Protobuf];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, body)) = bytes.split_first() else { return };

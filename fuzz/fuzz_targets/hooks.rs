@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use config::authorization_hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load_hooks};
+use config::authorization_hooks::{
+    AuthorizationHookEndpoint, HOOKS_MAX, is_authorization_hook_configuration,
+    load_authorization_hooks,
+};
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,17 +19,17 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
         assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
     };
-    let loaded = load_hooks(&source);
+    let loaded = load_authorization_hooks(&source);
     loaded.warnings.iter().for_each(|warning| check(&warning.position));
-    match &loaded.hooks {
+    match &loaded.authorization_hooks {
         Ok(hooks) => {
-            assert!(is_hook_configuration(&source));
+            assert!(is_authorization_hook_configuration(&source));
             assert!((1..=HOOKS_MAX).contains(&hooks.len()));
             let names: BTreeSet<_> = hooks.iter().map(|hook| hook.name.as_str()).collect();
             assert_eq!(names.len(), hooks.len());
             for hook in hooks {
                 check(&hook.client_config_position);
-                if let Endpoint::Url(url) = &hook.endpoint {
+                if let AuthorizationHookEndpoint::Url(url) = &hook.endpoint {
                     assert!(url.get(..8).is_some_and(|it| it.eq_ignore_ascii_case("https://")));
                     assert!(!url.contains(['?', '#', ' ']), "{url}");
                 }

@@ -14,12 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
     FileKind::detect_file_kind(&source);
     let manifests = read(&source);
     check_places(&source, &manifests);
-    for fault in find_duplicate_objects(&manifests.objects).errors {
+    for fault in find_duplicate_objects(&manifests.authorizer_objects).errors {
         assert!(!fault.fault.to_string().is_empty());
     }
     // Without the default roles, which take longer to read than all else together.
-    let warnings = lint_role_references(&manifests.objects, false);
-    assert!(warnings.len() <= manifests.objects.len());
+    let warnings = lint_role_references(&manifests.authorizer_objects, false);
+    assert!(warnings.len() <= manifests.authorizer_objects.len());
 
     let objects: Vec<&rbac::RbacObject> = rbac_objects(&manifests).collect();
     let text: String = objects.iter().map(|object| line(object)).collect();
@@ -31,14 +31,14 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn rbac_objects(manifests: &Manifests) -> impl Iterator<Item = &rbac::RbacObject> {
-    manifests.objects.iter().filter_map(|found| match &found.authorizer_object {
+    manifests.authorizer_objects.iter().filter_map(|found| match &found.authorizer_object {
         AuthorizerObject::Rbac(object) => Some(object),
         AuthorizerObject::Node(_) => None,
     })
 }
 
 fn line(object: &rbac::RbacObject) -> String {
-    let value = rbac::encode_object(object).expect("an object can be encoded");
+    let value = rbac::encode_rbac_object(object).expect("an object can be encoded");
     format!("{value}\n")
 }
 
@@ -48,7 +48,7 @@ fn check_places(source: &Source<'_>, manifests: &Manifests) {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
         assert!(text.get(position.start..position.end_offset).is_some(), "{position:?}");
     };
-    manifests.objects.iter().for_each(|found| check(&found.position));
+    manifests.authorizer_objects.iter().for_each(|found| check(&found.position));
     manifests.warnings.iter().for_each(|warning| check(&warning.position));
     for error in &manifests.errors {
         check(&error.position);

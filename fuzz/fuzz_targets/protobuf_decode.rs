@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::{BodyFormat, ExpectedKind};
+use codec::{ExpectedKind, RequestBodyFormat};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -35,9 +35,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     body.push(len as u8);
     body.extend(object);
-    let _ = codec::decode_object(object, BodyFormat::Protobuf, &expected);
-    let _ = codec::decode_delete_options(&body, BodyFormat::Protobuf);
-    if let Ok(decoded) = codec::decode_object(&body, BodyFormat::Protobuf, &expected) {
+    let _ = codec::decode_object(object, RequestBodyFormat::Protobuf, &expected);
+    let _ = codec::decode_delete_options(&body, RequestBodyFormat::Protobuf);
+    if let Ok(decoded) = codec::decode_object(&body, RequestBodyFormat::Protobuf, &expected) {
         let written = Value::Object(decoded.object_tree.clone()).to_string();
         let read = codec::parse_json(written.as_bytes()).expect("JSON of limited depth");
         assert_eq!(read.value, Value::Object(decoded.object_tree));

@@ -28,7 +28,7 @@ fuzz_target!(|input: &str| {
 
 fn check_attributes(method: &str, info: &RequestInfo) {
     let user = User { name: "ana".to_owned(), ..User::default() };
-    let attributes = info.attributes(Some(&user));
+    let attributes = info.to_attributes_for_user(Some(&user));
     assert_eq!(attributes.path(), info.path);
     let resource = match (&attributes.target, &info.resource) {
         (Target::Path(_), None) => {

@@ -3,15 +3,15 @@
 
 #![no_main]
 
-use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview};
+use access_reviews::{PlainSubjectAccessReview, PreparedReview, ReviewKind, ReviewRequest};
 use authz::Decision;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = std::str::from_utf8(bytes)
-        .map(|line| access_reviews::review::read_review_line("file", 1, line).is_ok());
-    let Some(quick) = SubjectAccessReview::parse(bytes) else { return };
+        .map(|line| access_reviews::review_parsing::read_review_line("file", 1, line).is_ok());
+    let Some(quick) = PlainSubjectAccessReview::parse(bytes) else { return };
     let decision = Decision::allow("because");
     let mut written = Vec::new();
     quick.write_response(&decision, &mut written);

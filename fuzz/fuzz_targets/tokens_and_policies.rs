@@ -2,15 +2,15 @@
 
 #![no_main]
 
-use api_resources::{Definition, Registry};
+use api_resources::{CustomResourceDefinition, Registry};
 use authn::{FrontProxyHeaders, SigningKey, TokenFile, VerifyingKey};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = audit::Policy::parse(bytes);
     if let Ok(tree) = serde_json::from_slice::<api_object::Tree>(bytes) {
-        let _ = Definition::read(&tree);
-        let (registry, _) = Registry::with_definitions(&[&tree]);
+        let _ = CustomResourceDefinition::read(&tree);
+        let (registry, _) = Registry::with_custom_resource_definitions(&[&tree]);
         let _ = registry.discovery().groups.hash.len();
         let _ = api_object::DeleteOptions::parse_delete_options(&tree);
     }

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::{BodyFormat, EndpointKind, ExpectedKind, FormatRequest, IncludeTypeMeta};
+use codec::{EndpointKind, ExpectedKind, FormatRequest, IncludeTypeMeta, RequestBodyFormat};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [(&str, &str, bool); 4] = [
@@ -12,7 +12,8 @@ const KINDS: [(&str, &str, bool); 4] = [
     ("apps", "Deployment", false),
     ("example.com", "Widget", true),
 ];
-const FORMATS: [BodyFormat; 3] = [BodyFormat::Json, BodyFormat::Yaml, BodyFormat::Protobuf];
+const FORMATS: [RequestBodyFormat; 3] =
+    [RequestBodyFormat::Json, RequestBodyFormat::Yaml, RequestBodyFormat::Protobuf];
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, body)) = bytes.split_first() else { return };

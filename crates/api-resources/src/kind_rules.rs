@@ -21,6 +21,7 @@ mod node_rules;
 mod persistent_volume_rules;
 mod pod_rules;
 mod pod_safety_rules;
+mod pod_template_defaults;
 mod pod_update;
 mod rbac_rules;
 mod reset_unwritable_fields;

@@ -6,6 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use store::Unavailable;
 use tokio::time::Instant;
 
 use crate::call_error::CallError;
@@ -60,6 +61,10 @@ impl LeasePool {
         let ttl_seconds = i64::try_from(wanted.as_secs()).unwrap_or(i64::MAX).saturating_add(1);
         let request = LeaseGrantRequest { ttl_seconds: ttl_seconds.min(TTL_SECONDS_MAX) };
         let granted: LeaseGrantResponse = client.call(LEASE_GRANT, &request).await?;
+        // With the id 0 etcd would keep the key for ever.
+        if granted.id == 0 {
+            return Err(Unavailable { reason: "etcd granted no lease".into() }.into());
+        }
         // The lease began after the request was sent, so this is a lower bound.
         let time = Duration::from_secs(u64::try_from(granted.ttl_seconds).unwrap_or_default());
         if let Some(ends_at) = now.checked_add(time) {

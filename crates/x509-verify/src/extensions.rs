@@ -1,5 +1,7 @@
 //! Parsing of certificate extensions.
 
+use std::collections::BTreeSet;
+
 use crate::alternative_names::AlternativeNames;
 use crate::certificate::Extensions;
 use crate::der::{self, DerReader, DerTag};
@@ -44,17 +46,17 @@ pub struct ExtendedKeyUsage {
 pub(crate) fn parse_extensions(bytes: &[u8]) -> Option<Extensions> {
     let mut list = der::parse_single_value(bytes, DerTag::SEQUENCE)?;
     let mut found = Extensions::default();
-    let mut seen: Vec<&[u8]> = Vec::new();
+    // A client that is not authenticated chooses how many there are.
+    let mut seen = BTreeSet::new();
     while !list.is_empty() {
         let mut extension = list.read_nested(DerTag::SEQUENCE)?;
         let oid = extension.read_value(DerTag::OID)?.contents;
         let is_critical = extension.read_optional_bool()?;
         let value = extension.read_value(DerTag::OCTET_STRING)?.contents;
         extension.expect_end()?;
-        if seen.contains(&oid) {
+        if !seen.insert(oid) {
             return None;
         }
-        seen.push(oid);
         let is_handled = read_extension(&mut found, oid, is_critical, value)?;
         found.has_unhandled_critical_extension |= is_critical && !is_handled;
     }

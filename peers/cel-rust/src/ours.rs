@@ -5,7 +5,7 @@ use std::error::Error;
 use std::hint::black_box;
 
 use authz_webhook::{
-    Extra, MatchCondition, MatchConditions, MatchResult, ResourceAttributes, ReviewSpec,
+    MatchCondition, MatchConditions, MatchResult, ResourceAttributes, ReviewSpec, UserExtra,
 };
 use config::authorization_config::{self, LoadOptions, ServerRole, assume_regular_file};
 use document::Source;
@@ -59,7 +59,7 @@ fn view<'a>(
         non_resource_attributes: None,
         user: text(&request["user"]),
         groups,
-        extra: Extra(Some(extra)),
+        extra: UserExtra(Some(extra)),
         uid: text(&request["uid"]),
     }
 }
@@ -78,8 +78,12 @@ pub fn load_configuration(effort: Effort) -> Result<Measured, Box<dyn Error>> {
         ..LoadOptions::default()
     };
     let source = Source { name: "bench.yaml", file_bytes: text.as_bytes() };
-    if let Err(error) = authorization_config::load_configuration(&source, &options).configuration {
+    if let Err(error) =
+        authorization_config::load_authorization_configuration(&source, &options).configuration
+    {
         return Err(format!("the configuration does not load: {error}").into());
     }
-    Ok(measure(effort, || authorization_config::load_configuration(&source, &options)))
+    Ok(measure(effort, || {
+        authorization_config::load_authorization_configuration(&source, &options)
+    }))
 }

@@ -16,7 +16,7 @@ fn random_expressions_have_the_same_outcome() {
         ("m", Type::Int),
         ("s", Type::String),
         ("t", Type::String),
-        ("l", Type::list_of(Type::String)),
+        ("l", Type::list_type_of(Type::String)),
     ]);
     let list = ["dev".to_owned(), "a".to_owned(), "kube-system".to_owned()];
     let mut theirs = peer::Context::default();
