@@ -134,10 +134,25 @@ pub(crate) fn revision_of(object: &Value, path: &str) -> Result<u64, ClusterErro
     parse_revision(text.unwrap_or_default(), path)
 }
 
-/// Reads a revision that is a text.
+/// Reads a revision that is a text. No object has the revision 0: a watch from 0 would begin at any state of the server, and
+/// would prove nothing.
 pub(crate) fn parse_revision(text: &str, path: &str) -> Result<u64, ClusterError> {
-    text.parse().map_err(|_| ClusterError::NotKubernetes {
+    let revision = text.parse().ok().filter(|revision| *revision != 0);
+    revision.ok_or_else(|| ClusterError::NotKubernetes {
         path: path.to_owned(),
-        expected: "an object with a resourceVersion that is a number",
+        expected: "an object with a resourceVersion that is a number above 0",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_are_numbers_above_zero() {
+        assert_eq!(parse_revision("7", "/roles").ok(), Some(7));
+        for text in ["", "0", "00", "-1", "x"] {
+            assert!(parse_revision(text, "/roles").is_err(), "{text}");
+        }
+    }
 }
