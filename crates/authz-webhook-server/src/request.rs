@@ -150,15 +150,16 @@ async fn serve_read(
     if decision.is_none() && !matches!(path, METRICS_PATH | STATUS_PATH) {
         return Err(Status::unknown_resource());
     }
+    if decision.is_some() {
+        // An explanation shows policies, so the permission to read it must be a current one. The check comes before that of
+        // the permission: the snapshot that decides about the permission must be loaded after it.
+        let fresh = server.freshness.check(Instant::now());
+        fresh.map_err(|why| Status::service_unavailable(why.to_string()))?;
+    }
     check_permission(server, caller, path).await?;
     match decision {
         Some(id) => {
             let id = DecisionId::parse(id).ok_or_else(|| Status::bad_request(NOT_AN_ID))?;
-            // An explanation shows policies, so the permission to read it must be a current one.
-            server
-                .freshness
-                .check(Instant::now())
-                .map_err(|why| Status::service_unavailable(why.to_string()))?;
             let explanation =
                 explain_decision(server, id).await.ok_or_else(|| unknown_decision(server, id))?;
             Ok(json_response(200, serde_json::to_vec(&explanation).unwrap_or_default()))

@@ -16,15 +16,28 @@ pub(crate) fn json_response(code: u16, json: Vec<u8>) -> Response<Body> {
     response
 }
 
-/// The response of a failed request. Only 429 has `Retry-After`: kube-apiserver repeats a call whose response has it, up to its
-/// timeout, and a webhook without a current policy must fail at once, so that the failure policy decides.
+/// The response of a failed request. Only 429 has `Retry-After` and `details.retryAfterSeconds`: kube-apiserver repeats a call
+/// whose response has one of them, up to its timeout, and a webhook without a current policy must fail at once, so that the
+/// failure policy decides.
 pub(crate) fn status_response(status: &Status) -> Response<Body> {
-    let json = serde_json::to_vec(status).unwrap_or_default();
-    let mut response = json_response(status.code, json);
     if status.code == 429 {
+        let mut response = encode_status(status);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        return response;
     }
-    response
+    encode_status(&without_retry_after(status))
+}
+
+fn encode_status(status: &Status) -> Response<Body> {
+    json_response(status.code, serde_json::to_vec(status).unwrap_or_default())
+}
+
+fn without_retry_after(status: &Status) -> Status {
+    let mut status = status.clone();
+    if let Some(details) = &mut status.details {
+        details.retry_after_seconds = 0;
+    }
+    status
 }
 
 /// A response in plain text.
@@ -38,4 +51,21 @@ pub(crate) fn text_response(text: TextResponse) -> Response<Body> {
 
 fn status_code(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use authz::UnavailableCause;
+
+    #[test]
+    fn only_429_asks_for_a_repetition() {
+        let busy = Status::authorization_undecided(UnavailableCause::TooManyCalls);
+        assert!(status_response(&busy).headers().contains_key(RETRY_AFTER));
+        for cause in [UnavailableCause::OutOfResources, UnavailableCause::DeadlineExceeded] {
+            let status = Status::authorization_undecided(cause);
+            assert!(!status_response(&status).headers().contains_key(RETRY_AFTER));
+            assert_eq!(without_retry_after(&status).retry_after_seconds(), None);
+        }
+    }
 }

@@ -34,6 +34,13 @@ use crate::request::{handle_request, health_response};
 use crate::respond::status_response;
 use crate::webhook_metrics::WebhookMetrics;
 
+/// The health listener has this fraction of all connections, and at most [`HEALTH_CONNECTIONS_MAX`]. The probes of kubelet
+/// need one or two.
+const HEALTH_CONNECTIONS_FRACTION: usize = 8;
+
+/// The most connections of the health listener.
+const HEALTH_CONNECTIONS_MAX: usize = 256;
+
 /// The options of a webhook server.
 pub struct WebhookOptions {
     /// The path that reviews are posted to, such as `/authorize`.
@@ -64,7 +71,7 @@ pub struct WebhookOptions {
     pub auditor: Option<Auditor>,
     /// The limits of requests.
     pub limits: WebhookLimits,
-    /// The limits of connections.
+    /// The limits of the connections of both listeners together.
     pub connection_limits: Limits,
     /// A listener for health endpoints alone, on which clients need no certificate.
     pub health_listener: Option<Listener>,
@@ -223,11 +230,15 @@ impl WebhookServer {
         let address = listener.bound_address();
         let mut connection_tasks = JoinSet::new();
         let report = || connection_fault_reporter(state.connection_metrics.clone(), log);
-        let (connection_limits, shutdown) = (options.connection_limits, state.shutdown.clone());
+        let shutdown = state.shutdown.clone();
+        let (review_limits, health_limits) = match &options.health_listener {
+            Some(_) => split_connection_limits(options.connection_limits),
+            None => (options.connection_limits.clone(), options.connection_limits),
+        };
         let serving = Arc::clone(&state);
         connection_tasks.spawn(https_server::serve(
             listener,
-            connection_limits.clone(),
+            review_limits,
             shutdown.clone(),
             report(),
             move |request, connection| handle_request(Arc::clone(&serving), request, connection),
@@ -236,7 +247,7 @@ impl WebhookServer {
             let serving = Arc::clone(&state);
             connection_tasks.spawn(https_server::serve(
                 listener,
-                connection_limits,
+                health_limits,
                 shutdown,
                 report(),
                 move |request, _| {
@@ -289,6 +300,23 @@ impl WebhookServer {
     }
 }
 
+/// Divides connections into those for reviews and those for health. The process has descriptors for the sum alone, and clients
+/// of the health listener need no certificate, so they get a small part, from which no address takes more than a quarter.
+fn split_connection_limits(limits: Limits) -> (Limits, Limits) {
+    let health_connections_max =
+        (limits.connections_max / HEALTH_CONNECTIONS_FRACTION).clamp(1, HEALTH_CONNECTIONS_MAX);
+    let health_limits = Limits {
+        connections_max: health_connections_max,
+        unauthenticated_per_address_max: health_connections_max.div_ceil(4),
+        connections_per_user_max: health_connections_max.div_ceil(4),
+        handshakes_max: health_connections_max.div_ceil(4),
+        loopback_reserve_connections_max: 0,
+        ..limits.clone()
+    };
+    let connections_max = limits.connections_max.saturating_sub(health_connections_max).max(1);
+    (Limits { connections_max, ..limits }, health_limits)
+}
+
 /// Serves the health listener, which has no other path.
 fn serve_health(server: &WebhookState, uri: &http::Uri) -> Response<Body> {
     health_response(server, uri.path(), uri.query().unwrap_or_default())
@@ -316,6 +344,28 @@ fn random_bytes() -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_health_port_takes_a_small_part_of_the_connections() {
+        for (connections_max, want_reviews, want_health, want_per_address) in [
+            (10_000, 9_744, 256, 64),
+            (2_048, 1_792, 256, 64),
+            (800, 700, 100, 25),
+            (8, 7, 1, 1),
+            (2, 1, 1, 1),
+            (1, 1, 1, 1),
+        ] {
+            let all = Limits { connections_max, ..Limits::default() };
+            let (reviews, health) = split_connection_limits(all);
+            assert_eq!(
+                (reviews.connections_max, health.connections_max),
+                (want_reviews, want_health)
+            );
+            assert_eq!(health.unauthenticated_per_address_max, want_per_address);
+            assert_eq!(health.handshakes_max, want_per_address);
+            assert_eq!(health.loopback_reserve_connections_max, 0);
+        }
+    }
 
     /// One caller that posts reviews without end leaves room for another one.
     #[test]

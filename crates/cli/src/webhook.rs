@@ -17,6 +17,7 @@ use authn::{AnonymousAccess, Options};
 use authz_webhook_server::{PolicyOrigin, WebhookLimits, WebhookOptions, WebhookServer};
 use cluster_client::ClusterClient;
 use component_base::{CaFiles, Log};
+use document::{Warning, WarningCode};
 use https_client::Limits;
 use https_server::{
     CertificateFiles, ClientCertificates, DrainPlan, Listener, ReloadingCertificate,
@@ -83,6 +84,9 @@ fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, Load
     let cluster_connection = args
         .cluster_flags
         .find_cluster_connection(has_files, &ProcessEnvironment::of_current_process())?;
+    if let Some(connection) = &cluster_connection {
+        check_cluster_connection(connection)?;
+    }
     let policy_origin = match (&cluster_connection, has_files) {
         (Some(_), false) => PolicyOrigin::Cluster,
         (Some(_), true) => PolicyOrigin::ClusterAndFiles,
@@ -111,6 +115,34 @@ fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, Load
     Ok(LoadedConfiguration { authorizer_setup, cluster_connection, manifests, policy_origin })
 }
 
+/// Checks that nobody on the network can forge the answers of the cluster: all decisions follow from them.
+fn check_cluster_connection(connection: &ClusterConnection) -> Result<(), LoadFailure> {
+    let is_forgeable =
+        |own: &&Warning| matches!(own.code, WarningCode::PlainHttp | WarningCode::UnverifiedServer);
+    let messages: Vec<String> =
+        connection.server_connection.warnings.iter().filter(is_forgeable).map(refuse).collect();
+    if messages.is_empty() { Ok(()) } else { Err(LoadFailure::Usage(messages)) }
+}
+
+fn refuse(warning: &Warning) -> String {
+    let Warning { file_name, position, field, message, hint, .. } = warning;
+    let (line, hint) = (position.line, hint.as_deref().unwrap_or("change the kubeconfig"));
+    format!(
+        "{file_name}:{line}: {field}: {message}, and the webhook would decide from forged roles and bindings: {hint}"
+    )
+}
+
+/// Logs the warnings about a kubeconfig that is accepted.
+fn log_kubeconfig_warnings(connection: &ClusterConnection, log: Log) {
+    for warning in &connection.server_connection.warnings {
+        let at = format!("{}:{}", warning.file_name, warning.position.line);
+        log.warn(
+            "kubeconfig warning",
+            &[("at", &at), ("field", &warning.field), ("why", &warning.message)],
+        );
+    }
+}
+
 /// Starts the webhook and answers until a signal:
 ///
 /// 1. Read the certificates, and bind the listeners.
@@ -129,6 +161,9 @@ async fn start_and_serve(
         policy_origin,
     } = loaded;
     authorizers.log_load_warnings(log);
+    if let Some(connection) = &cluster_connection {
+        log_kubeconfig_warnings(connection, log);
+    }
     let listen = &args.listen_flags;
     let certificate = load_serving_certificate(args, log)?;
     let bind = |port: u16, clients: ClientCertificates| -> anyhow::Result<Listener> {
@@ -165,7 +200,7 @@ async fn start_and_serve(
         auditor: build_auditor(&args.audit_flags, Limits::default().connect_timeout, &log)?,
         limits: WebhookLimits {
             reviews_max,
-            reviews_per_caller_max: (reviews_max * 3).div_ceil(4),
+            reviews_per_caller_max: reviews_max.saturating_mul(3).div_ceil(4),
             recent_decisions_max: args.review_flags.recent_decisions,
             ..WebhookLimits::default()
         },
@@ -224,4 +259,42 @@ fn load_serving_certificate(args: &Args, log: Log) -> anyhow::Result<Arc<Reloadi
         Err(error) => log.error("cannot reload the serving certificate", &[("why", error)]),
     }));
     Ok(certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_cluster(cluster: &str) -> Result<(), LoadFailure> {
+        let kubeconfig = format!(
+            "current-context: c\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             clusters: [{{name: c, cluster: {cluster}}}]\n\
+             users: [{{name: u, user: {{token: t}}}}]\n"
+        );
+        let connection = kubeconfig::load_cluster_connection(
+            &["admin.conf".into()],
+            &kubeconfig::ContextOverrides::default(),
+            &|_| Ok(kubeconfig.clone().into_bytes()),
+        );
+        check_cluster_connection(&connection.unwrap())
+    }
+
+    #[test]
+    fn a_cluster_whose_answers_can_be_forged_is_refused() {
+        assert!(check_cluster("{server: 'https://10.0.0.1'}").is_ok());
+        for (cluster, want) in [
+            ("{server: 'http://10.0.0.1'}", "the server is called without TLS"),
+            (
+                "{server: 'https://10.0.0.1', insecure-skip-tls-verify: true}",
+                "insecure-skip-tls-verify: the certificate of the server is not verified",
+            ),
+        ] {
+            let Err(LoadFailure::Usage(messages)) = check_cluster(cluster) else {
+                panic!("{cluster} is not refused");
+            };
+            let [message] = messages.as_slice() else { panic!("{messages:?}") };
+            assert!(message.contains("admin.conf:3: ") && message.contains(want), "{message}");
+        }
+    }
 }

@@ -20,8 +20,8 @@ use crate::exec_credential::{ExecCredential, run_credential_program};
 /// The time for one request. A page of a list of a busy cluster takes seconds.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest response, in bytes. A page of 500 roles has less than a megabyte; discovery of a cluster with thousands of
-/// custom resources has some.
+/// The longest response, in bytes. A page of 500 roles usually has less than a megabyte, and a list requests a smaller page if
+/// it has more than this; discovery of a cluster with thousands of custom resources has some megabytes.
 const RESPONSE_BYTES_MAX: usize = 128 << 20;
 
 /// The future of a call, boxed for the same reason as [`https_client::ClientFuture`].

@@ -1,12 +1,16 @@
 //! Lists all objects of a resource in pages, at one revision of the cluster.
 
+use https_client::FaultKind;
 use serde_json::Value;
 
 use crate::api_error::ClusterError;
 use crate::client::ClusterClient;
 
-/// The number of objects of a page, as kubectl has it.
-const PAGE_OBJECTS: usize = 500;
+/// The most objects of a page, as kubectl has it.
+const PAGE_OBJECTS_MAX: usize = 500;
+
+/// A page whose response is too large is requested again with this fraction of its objects.
+const PAGE_SHRINK_FACTOR: usize = 8;
 
 /// The most objects of a list. The largest clusters have a tenth of it.
 const OBJECTS_MAX: usize = 1_000_000;
@@ -75,6 +79,10 @@ pub async fn list_objects<T: Send>(
     Err(ClusterError::Expired { message })
 }
 
+/// Requests one page after the other.
+///
+/// A few huge objects can make a page larger than the client reads. Such a page is requested again with fewer objects, down
+/// to one, so that nobody who may create objects can make the list fail. After each page that fits, the pages grow again.
 async fn list_all_pages<T: Send>(
     client: &ClusterClient,
     path: &str,
@@ -83,36 +91,21 @@ async fn list_all_pages<T: Send>(
     progress: &mut (dyn FnMut(usize) + Send),
 ) -> Result<ObjectList<T>, ClusterError> {
     let mut items = Vec::new();
-    let mut next = match revision {
-        ListRevision::Newest => format!("{path}?limit={PAGE_OBJECTS}"),
-        ListRevision::Exact(revision) => format!(
-            "{path}?limit={PAGE_OBJECTS}&resourceVersion={}&resourceVersionMatch=Exact",
-            escape_query_text(revision)
-        ),
-    };
+    let mut token = String::new();
+    let mut page_objects = PAGE_OBJECTS_MAX;
     loop {
-        let mut page = client.get_json(&next, "").await?;
-        let not_a_list =
-            || ClusterError::NotKubernetes { path: path.to_owned(), expected: "a list" };
-        let text =
-            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
-        let kind = text(page.get("kind"));
-        let kind = kind.strip_suffix("List").ok_or_else(not_a_list)?;
-        let api_version = text(page.get("apiVersion"));
-        let metadata = page.get_mut("metadata").map(Value::take).unwrap_or_default();
-        match page.get_mut("items").map(Value::take) {
-            Some(Value::Array(page_items)) => {
-                for mut item in page_items {
-                    // The items of a list do not repeat its kind and version.
-                    let object = item.as_object_mut().ok_or_else(not_a_list)?;
-                    object.insert("kind".to_owned(), kind.into());
-                    object.insert("apiVersion".to_owned(), api_version.as_str().into());
-                    items.extend(convert(&item));
-                }
+        let query = page_query(path, revision, &token, page_objects);
+        let page = match client.get_json(&query, "").await {
+            Err(ClusterError::NoResponse(fault))
+                if fault.kind == FaultKind::TooLarge && page_objects > 1 =>
+            {
+                page_objects = (page_objects / PAGE_SHRINK_FACTOR).max(1);
+                continue;
             }
-            Some(Value::Null) | None => {}
-            Some(_) => return Err(not_a_list()),
-        }
+            page => page?,
+        };
+        page_objects = (page_objects * 2).min(PAGE_OBJECTS_MAX);
+        let metadata = convert_page(page, path, convert, &mut items)?;
         if items.len() > OBJECTS_MAX {
             return Err(ClusterError::TooManyObjects {
                 path: path.to_owned(),
@@ -120,22 +113,64 @@ async fn list_all_pages<T: Send>(
             });
         }
         progress(items.len());
-        match text(metadata.get("continue")) {
-            token if token.is_empty() => {
-                let revision = text(metadata.get("resourceVersion"));
-                return Ok(ObjectList { items, revision });
-            }
-            token => {
-                let following =
-                    format!("{path}?limit={PAGE_OBJECTS}&continue={}", escape_query_text(&token));
-                // A server that continues with the same page would never end the list.
-                if following == next {
-                    return Err(not_a_list());
-                }
-                next = following;
+        let next_token = text_of(metadata.get("continue"));
+        if next_token.is_empty() {
+            let revision = text_of(metadata.get("resourceVersion"));
+            return Ok(ObjectList { items, revision });
+        }
+        // A server that continues with the same page would never end the list.
+        if next_token == token {
+            return Err(not_a_list(path));
+        }
+        token = next_token;
+    }
+}
+
+/// Returns the path and query of a page. The first page has an empty token. A token is valid with any number of objects.
+fn page_query(path: &str, revision: &ListRevision, token: &str, page_objects: usize) -> String {
+    let query = format!("{path}?limit={page_objects}");
+    match revision {
+        _ if !token.is_empty() => format!("{query}&continue={}", escape_query_text(token)),
+        ListRevision::Newest => query,
+        ListRevision::Exact(revision) => format!(
+            "{query}&resourceVersion={}&resourceVersionMatch=Exact",
+            escape_query_text(revision)
+        ),
+    }
+}
+
+/// Adds the converted objects of a page to `items`, and returns the metadata of the page.
+fn convert_page<T>(
+    mut page: Value,
+    path: &str,
+    convert: ObjectConversionFn<'_, T>,
+    items: &mut Vec<T>,
+) -> Result<Value, ClusterError> {
+    let kind = text_of(page.get("kind"));
+    let kind = kind.strip_suffix("List").ok_or_else(|| not_a_list(path))?;
+    let api_version = text_of(page.get("apiVersion"));
+    match page.get_mut("items").map(Value::take) {
+        Some(Value::Array(page_items)) => {
+            for mut item in page_items {
+                // The items of a list do not repeat its kind and version.
+                let object = item.as_object_mut().ok_or_else(|| not_a_list(path))?;
+                object.insert("kind".to_owned(), kind.into());
+                object.insert("apiVersion".to_owned(), api_version.as_str().into());
+                items.extend(convert(&item));
             }
         }
+        Some(Value::Null) | None => {}
+        Some(_) => return Err(not_a_list(path)),
     }
+    Ok(page.get_mut("metadata").map(Value::take).unwrap_or_default())
+}
+
+fn text_of(value: Option<&Value>) -> String {
+    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn not_a_list(path: &str) -> ClusterError {
+    ClusterError::NotKubernetes { path: path.to_owned(), expected: "a list" }
 }
 
 /// Escapes a text for a query.

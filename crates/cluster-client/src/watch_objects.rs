@@ -112,7 +112,7 @@ pub type WatchConversionFn<'a, T> = &'a (dyn Fn(&Value) -> Option<T> + Sync);
 /// 4. When the revision of the cache reaches `R`, the cache contains every change before `t`, which is the next proof. An
 ///    event or a bookmark below `R` proves nothing: a watch that is delayed sends such events too. The checkpoint alone
 ///    proves nothing either: the watch may hang while the server answers lists.
-/// 5. If the last proof is older than the relist age, go to step 1. So a hung connection, a proxy that holds events back, and
+/// 5. If the last proof and the begin of step 2 are older than the relist age, go to step 1. So a hung connection, a proxy that holds events back, and
 ///    a server without bookmarks cost a list, and never the correctness of a proof.
 /// 6. If a watch request ends or breaks, continue it after a pause. If the server no longer has the revision (410), or if
 ///    `R` is below the revision that the cache had at `t`, such as after a restore of the cluster from a backup, go to
@@ -225,6 +225,9 @@ impl CacheProgress {
     }
 
     /// Applies messages in order, until the last proof is too old or the revisions run backwards.
+    ///
+    /// The first proof is the time at which the list was sent. A list that takes long would leave the watch no time, and
+    /// lists would follow each other without end, so each watch has at least the relist age for its first proof.
     async fn apply_messages<T>(
         &mut self,
         resource: &WatchedResource,
@@ -234,8 +237,10 @@ impl CacheProgress {
         applied_revision: &AtomicU64,
         on_update: &mut (dyn FnMut(WatchUpdate<T>) + Send),
     ) {
+        let begun_at = Instant::now();
         loop {
-            let received = timeout_at(self.proven_at + intervals.relist_age, receiver.recv()).await;
+            let relist_at = self.proven_at.max(begun_at) + intervals.relist_age;
+            let received = timeout_at(relist_at, receiver.recv()).await;
             let Ok(Some(message)) = received else { return };
             match message {
                 Message::Failed(error) => on_update(WatchUpdate::Failed(error)),
@@ -350,4 +355,75 @@ async fn read_watch_request(
         *revision = event_revision.max(*revision);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RELIST_AGE: Duration = Duration::from_secs(20);
+
+    /// Applies messages to a cache whose list took longer than the relist age. Returns the times from the end of the list
+    /// to the reported proofs, and to the next list.
+    async fn watch_after_slow_list(
+        messages: Vec<(Duration, Message)>,
+    ) -> (Vec<Duration>, Duration) {
+        let sent_at = Instant::now();
+        tokio::time::advance(RELIST_AGE * 3).await;
+        let listed_at = Instant::now();
+        let mut cache =
+            CacheProgress { revision: 10, proven_at: sent_at, checkpoints: VecDeque::new() };
+        let resource =
+            WatchedResource { path: "/roles".to_owned(), kind: "Role", api_version: "v1" };
+        let intervals =
+            WatchIntervals { checkpoint_interval: RELIST_AGE / 2, relist_age: RELIST_AGE };
+        let (sender, mut receiver) = mpsc::channel(EVENTS_AHEAD_MAX);
+        let sending = async {
+            for (pause, message) in messages {
+                sleep(pause).await;
+                sender.send(message).await.unwrap();
+            }
+            std::future::pending::<()>().await;
+        };
+        let mut proofs = Vec::new();
+        let mut on_update = |update: WatchUpdate<()>| {
+            if let WatchUpdate::Proven(at) = update {
+                proofs.push(at - listed_at);
+            }
+        };
+        let applied_revision = AtomicU64::new(10);
+        let applying = cache.apply_messages(
+            &resource,
+            intervals,
+            &|_| None,
+            &mut receiver,
+            &applied_revision,
+            &mut on_update,
+        );
+        tokio::select! {
+            () = applying => {}
+            () = sending => {}
+        }
+        (proofs, listed_at.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_list_leaves_the_watch_its_whole_time() {
+        let (proofs, relisted_after) = watch_after_slow_list(Vec::new()).await;
+        assert_eq!((proofs, relisted_after), (Vec::new(), RELIST_AGE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proof_after_a_slow_list_has_its_own_time() {
+        let second = Duration::from_secs(1);
+        let sent_at = Instant::now() + RELIST_AGE * 3 + second * 4;
+        let checkpoint = Checkpoint { sent_at, revision: 11, cache_revision: 10 };
+        let bookmark = WatchEvent { change: WatchChange::Nothing, revision: 11 };
+        let messages = vec![
+            (second * 5, Message::Checkpoint(checkpoint)),
+            (second * 5, Message::Event(bookmark)),
+        ];
+        let (proofs, relisted_after) = watch_after_slow_list(messages).await;
+        assert_eq!((proofs, relisted_after), (vec![second * 4], second * 4 + RELIST_AGE));
+    }
 }

@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::api_error::ClusterError;
 use crate::client::ClusterClient;
 
-/// The longest line of a watch, in bytes. An object of Kubernetes has at most a few megabytes.
-const LINE_BYTES_MAX: usize = 8 << 20;
+/// The longest line of a watch, in bytes. etcd stores at most 1.5 MiB of an object by default, and JSON writes some bytes of
+/// it as escapes of six characters, so a line can have 9 MiB. This limit is for clusters with a larger limit in etcd.
+const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// One event of a watch.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl WatchStream {
             }
             self.n_searched_bytes = self.unread_bytes.len();
             if self.unread_bytes.len() > LINE_BYTES_MAX {
-                return Err(self.not_a_watch("a watch with lines of at most 8 MiB"));
+                return Err(self.not_a_watch("a watch with lines of at most 32 MiB"));
             }
             let bytes = self.reply_stream.next_bytes().await.map_err(ClusterError::NoResponse)?;
             match bytes {
@@ -133,10 +134,25 @@ pub(crate) fn revision_of(object: &Value, path: &str) -> Result<u64, ClusterErro
     parse_revision(text.unwrap_or_default(), path)
 }
 
-/// Reads a revision that is a text.
+/// Reads a revision that is a text. No object has the revision 0: a watch from 0 would begin at any state of the server, and
+/// would prove nothing.
 pub(crate) fn parse_revision(text: &str, path: &str) -> Result<u64, ClusterError> {
-    text.parse().map_err(|_| ClusterError::NotKubernetes {
+    let revision = text.parse().ok().filter(|revision| *revision != 0);
+    revision.ok_or_else(|| ClusterError::NotKubernetes {
         path: path.to_owned(),
-        expected: "an object with a resourceVersion that is a number",
+        expected: "an object with a resourceVersion that is a number above 0",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_are_numbers_above_zero() {
+        assert_eq!(parse_revision("7", "/roles").ok(), Some(7));
+        for text in ["", "0", "00", "-1", "x"] {
+            assert!(parse_revision(text, "/roles").is_err(), "{text}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::human_output::{TraceDetail, write_human_explanation};
 use super::{Args, ExplainedDecision, OutputFormat, json_output};
 use crate::exit::Exit;
-use crate::offline::{AccessAnswer, LoadFailure, shared_runtime};
+use crate::offline::{AccessAnswer, LoadFailure, replace_control_characters, shared_runtime};
 
 /// The decision, and the webhook that made it.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -83,7 +83,8 @@ pub(super) fn run(
                 if args.verbose { TraceDetail::All } else { TraceDetail::WithoutIdleDefaults };
             write_human_explanation(out, &explained, detail, colour)?;
             if let Some(at) = explanation.pointer("/metadata/creationTimestamp") {
-                writeln!(out, "decided at {}", at.as_str().unwrap_or_default())?;
+                let at = replace_control_characters(at.as_str().unwrap_or_default());
+                writeln!(out, "decided at {at}")?;
             }
         }
         OutputFormat::Json => json_output::write_json_explanation(out, &explained)?,
@@ -95,6 +96,10 @@ pub(super) fn run(
 fn read_explanation(flags: &RecentDecisionFlags, id: &str) -> Result<Value, LoadFailure> {
     if !id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
         return Err(LoadFailure::Usage(vec![format!("--decision: `{id}` is no id of a decision")]));
+    }
+    if let Some(server) = flags.server.as_deref().filter(|server| !is_https_url(server)) {
+        let message = format!("--server: `{server}` does not begin with `https://`");
+        return Err(LoadFailure::Usage(vec![message]));
     }
     let kubeconfig = to_kubeconfig(flags)?;
     let path = PathBuf::from("explain.kubeconfig");
@@ -113,6 +118,12 @@ fn read_explanation(flags: &RecentDecisionFlags, id: &str) -> Result<Value, Load
     read.map_err(|error| {
         LoadFailure::from_message(format_args!("the webhook does not explain {id}: {error}"))
     })
+}
+
+/// Whether a URL leads to a server that TLS verifies. A URL without a scheme would be called without TLS.
+fn is_https_url(url: &str) -> bool {
+    const PREFIX: &str = "https://";
+    url.get(..PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX))
 }
 
 /// The flags as a kubeconfig, so that the connection is made like every other one.
@@ -165,5 +176,21 @@ fn to_explained_decision<'c>(
         decision_trace: access_reviews::trace_from_json(&status["trace"]),
         uncalled_authorizers: texts("notAsked").collect(),
         hints: texts("hints").map(ToOwned::to_owned).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_tls_is_refused() {
+        assert!(is_https_url("https://10.0.0.7:8443") && is_https_url("HTTPS://hook"));
+        for url in ["http://10.0.0.7:8443", "10.0.0.7:8443", "https:/hook", "", "ftp://é"] {
+            assert!(!is_https_url(url), "{url}");
+            let flags = DecisionFlags { server: Some(url.to_owned()), ..DecisionFlags::default() };
+            let failure = read_explanation(&flags, "5f3a9c1e-07d2b841").unwrap_err();
+            assert!(matches!(failure, LoadFailure::Usage(_)), "{url}");
+        }
     }
 }

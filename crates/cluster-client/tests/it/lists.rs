@@ -1,7 +1,7 @@
 //! Lists in pages, at one revision.
 
 use cluster_client::{ClusterError, ListObjectsOutcome, ListRevision, ObjectList, list_objects};
-use fake_http::{Answer, Script};
+use fake_http::{Answer, Conduct, Script};
 use serde_json::Value;
 
 use crate::fixture::Cluster;
@@ -49,6 +49,61 @@ async fn pages_are_joined_and_objects_get_their_kind() {
     assert_eq!(found.revision, "7");
     let want = ["/apis/g/v1/roles?limit=500", "/apis/g/v1/roles?limit=500&continue=x%2By"];
     assert_eq!(targets(&cluster), want);
+}
+
+/// More bytes than the client reads of a response.
+const TOO_MANY_BYTES: u64 = 1 << 30;
+
+/// A few huge objects, which anybody with a namespace can create, do not make the list fail for everybody.
+#[tokio::test]
+async fn a_page_that_is_too_large_is_requested_with_fewer_objects() {
+    // The second object is huge, so a page with it has room for no other one.
+    let names = ["a", "huge", "b", "c", "d"];
+    let cluster = Cluster::start(Script::rule(move |request| {
+        let (_, query) = request.target.split_once('?').unwrap();
+        let parameter = |name: &str| {
+            let mut parts = query.split('&').filter_map(|part| part.split_once('='));
+            parts.find(|part| part.0 == name).map_or(0, |part| part.1.parse::<usize>().unwrap())
+        };
+        let begin = parameter("continue");
+        let end = (begin + parameter("limit")).min(names.len());
+        let shown = &names[begin..end];
+        let next = if end < names.len() { end.to_string() } else { String::new() };
+        match shown.len() > 1 && shown.contains(&"huge") {
+            true => Answer::misbehave(Conduct::Claim(TOO_MANY_BYTES)),
+            false => page(shown, &next),
+        }
+    }));
+    let found = list(&cluster, ListRevision::Newest).await.unwrap().unwrap();
+    assert_eq!(found.items, ["Role/a", "Role/huge", "Role/b", "Role/c", "Role/d"]);
+    let want = [
+        "/apis/g/v1/roles?limit=500",
+        "/apis/g/v1/roles?limit=62",
+        "/apis/g/v1/roles?limit=7",
+        "/apis/g/v1/roles?limit=1",
+        "/apis/g/v1/roles?limit=2&continue=1",
+        "/apis/g/v1/roles?limit=1&continue=1",
+        "/apis/g/v1/roles?limit=2&continue=2",
+        "/apis/g/v1/roles?limit=4&continue=4",
+    ];
+    assert_eq!(targets(&cluster), want);
+}
+
+#[tokio::test]
+async fn an_object_that_is_too_large_alone_is_an_error() {
+    let cluster =
+        Cluster::start(Script::rule(|_| Answer::misbehave(Conduct::Claim(TOO_MANY_BYTES))));
+    let error = list(&cluster, ListRevision::Newest).await.unwrap_err();
+    assert!(matches!(error, ClusterError::NoResponse(_)), "{error}");
+    assert_eq!(targets(&cluster).len(), 4, "500, 62, 7 and 1 objects");
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_a_page_does_not_keep_the_list_going() {
+    let cluster = Cluster::start(Script::rule(|_| page(&["a"], "same")));
+    let error = list(&cluster, ListRevision::Newest).await.unwrap_err();
+    assert!(matches!(error, ClusterError::NotKubernetes { .. }), "{error}");
+    assert_eq!(targets(&cluster).len(), 2);
 }
 
 #[tokio::test]

@@ -72,6 +72,13 @@ impl Running {
     /// Starts to watch a cluster that answers by this rule. The second argument of the rule is the number of earlier
     /// requests of the same kind.
     fn start(rule: impl Fn(Sent, usize, &Request) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start_with_relist_age(Duration::from_millis(400), rule)
+    }
+
+    fn start_with_relist_age(
+        relist_age: Duration,
+        rule: impl Fn(Sent, usize, &Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let counts: Arc<[AtomicUsize; 3]> = Arc::default();
         let cluster = Cluster::start(Script::rule(move |request| {
             let sent = kind_of_request(request);
@@ -87,10 +94,8 @@ impl Running {
                 kind: "Role",
                 api_version: "rbac.authorization.k8s.io/v1",
             };
-            let intervals = WatchIntervals {
-                checkpoint_interval: Duration::from_millis(100),
-                relist_age: Duration::from_millis(400),
-            };
+            let intervals =
+                WatchIntervals { checkpoint_interval: Duration::from_millis(100), relist_age };
             let convert =
                 |object: &Value| object["metadata"]["name"].as_str().map(ToOwned::to_owned);
             let mut on_update = |update| drop(sender.send(update));
@@ -254,6 +259,21 @@ async fn revisions_that_run_backwards_lead_to_a_list() {
     });
     assert_eq!(running.next_change().await, "replaced lost");
     assert_eq!(running.next_change().await, "replaced restored");
+}
+
+/// A role of the largest size that etcd stores has a longer line if all of its bytes are escaped in JSON.
+#[tokio::test]
+async fn a_line_of_a_huge_object_is_read() {
+    let huge = "\u{1}".repeat(3 << 19);
+    let line = event("ADDED", &huge, 11);
+    assert!(line.len() > 9 << 20);
+    let mut running = Running::start_with_relist_age(WAIT_MAX, move |sent, _, _| match sent {
+        Sent::List => list(10, &[]),
+        Sent::Checkpoint => list(11, &[]),
+        Sent::Watch => open_watch(std::slice::from_ref(&line)),
+    });
+    assert_eq!(running.next_change().await, "replaced ");
+    assert_eq!(running.next_change().await, format!("put {huge}"));
 }
 
 #[tokio::test]
