@@ -70,8 +70,8 @@ pub(crate) use source_excerpt::replace_control_characters;
 /// and --kubeconfig or --context it reports about the files alone, as applied to the cluster: a role that
 /// the cluster has is not missing.
 ///
-/// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file or the cluster can
-/// not be read, 4 no file has an error, and a part of the cluster cannot be read. The command always checks
+/// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file or the cluster
+/// cannot be read, 4 no file has an error, and a part of the cluster cannot be read. The command always checks
 /// all files and returns the worst code: 3, then 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

@@ -34,8 +34,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// and YAML contain the rules as the authorizers return them, in the fields `resourceRules`,
 /// `nonResourceRules`, `incomplete` and `evaluationError`.
 ///
-/// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook can
-/// not list rules. Then the command prints a warning to standard error and sets `incomplete`.
+/// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook
+/// cannot list rules. Then the command prints a warning to standard error and sets `incomplete`.
 ///
 /// Exit codes: 0 the rules are listed, 2 wrong usage or an unknown resource, 3 an input cannot be
 /// read or is invalid, 4 a part of the policy cannot be read, or --verify found a disagreement.

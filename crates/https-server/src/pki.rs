@@ -1,8 +1,8 @@
 //! The certificates and keys of the server and its first client.
 //!
 //! The first start generates them in the data directory, each file atomically. Later starts use
-//! them, complete what a crash left out, and renew certificates that expire soon. A file that can
-//! not be used is an error that names it: replacing it could lock out every client that trusts it.
+//! them, complete what a crash left out, and renew certificates that expire soon. A file that
+//! cannot be used is an error that names it: replacing it could lock out every client that trusts it.
 
 mod admin_kubeconfig;
 mod certificate_file;

@@ -25,8 +25,8 @@ const KEPT_BY_STATUS: [(&str, &str, &[&str]); 8] = [
     ("storage.k8s.io", "volumeattachments", &STATUS_METADATA),
 ];
 
-/// Resets to their old values the fields that a write to this subresource, or to the object itself if there is none, can
-/// not change. An unknown subresource changes nothing.
+/// Resets to their old values the fields that a write to this subresource, or to the object itself if there is none,
+/// cannot change. An unknown subresource changes nothing.
 pub fn reset_unwritable_fields(
     resource: &Resource,
     new: &mut Tree,

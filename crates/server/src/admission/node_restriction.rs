@@ -153,8 +153,8 @@ pub(crate) async fn check_target_of_node_write(
     check_node_restriction(ctx, operation, object, Some(stored)).await.map(drop)
 }
 
-/// Checks an update as the client sent it, before the server resets the fields that the path of the request can
-/// not change. Kubernetes refuses a request of a node that tries to change them.
+/// Checks an update as the client sent it, before the server resets the fields that the path of the request
+/// cannot change. Kubernetes refuses a request of a node that tries to change them.
 ///
 /// # Errors
 /// As [`check_node_restriction`].

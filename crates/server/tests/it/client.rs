@@ -307,8 +307,8 @@ impl Session {
         whole(parts, body).await
     }
 
-    /// Sends a request with headers. Of a stream only the first frame is read, and the connection can
-    /// not be used again then, which the second value says.
+    /// Sends a request with headers. Of a stream only the first frame is read, and the connection
+    /// cannot be used again then, which the second value says.
     pub(crate) async fn first_frame(
         &mut self,
         method: Method,
