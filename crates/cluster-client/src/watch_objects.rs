@@ -380,7 +380,7 @@ mod tests {
         let (sender, mut receiver) = mpsc::channel(EVENTS_AHEAD_MAX);
         let sending = async {
             for (pause, message) in messages {
-                sleep(pause).await;
+                tokio::time::advance(pause).await;
                 sender.send(message).await.unwrap();
             }
             std::future::pending::<()>().await;
@@ -401,6 +401,8 @@ mod tests {
             &mut on_update,
         );
         tokio::select! {
+            // The watch begins before the time advances.
+            biased;
             () = applying => {}
             () = sending => {}
         }
