@@ -25,7 +25,7 @@ pub(crate) struct RecentDecision {
     pub(crate) explanation: ExplanationSource,
 }
 
-/// What explains a decision.
+/// The source of the explanation of a decision.
 #[derive(Debug, Clone)]
 pub(crate) enum ExplanationSource {
     /// The chain that decided, and the review as JSON. The chain is immutable and asks nothing outside of it, so it decides

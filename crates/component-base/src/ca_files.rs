@@ -36,7 +36,7 @@ enum CaReloadError {
     Authorities { path: String, error: authn::AuthenticatorOptionsError },
 }
 
-/// What the reload of CA files changes and reports to.
+/// The parts of a program that the reload of CA files changes or reports to.
 pub struct CaReload {
     /// Replaces the authorities of one kind.
     pub replace_authorities: ReplaceAuthorities,

@@ -12,7 +12,7 @@ use crate::rest::RequestContext;
 const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 
 /// Checks that a ResourceClaim, its status or a ResourceClaimTemplate has administrative access to devices only in a
-/// namespace that allows it. What an update leaves unchanged is not checked again.
+/// namespace that allows it. The server does not check again a part that an update leaves unchanged.
 ///
 /// # Errors
 /// 422 if the namespace lacks the label; 500, 503 or 504 if the server failed to read the namespace.

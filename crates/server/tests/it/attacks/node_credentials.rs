@@ -1,4 +1,4 @@
-//! What somebody with the credential of a node cannot do.
+//! Attacks with the credential of a node, which must fail.
 
 use authn::TokenFile;
 use http::Method;
