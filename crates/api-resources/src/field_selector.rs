@@ -69,10 +69,10 @@ pub enum FieldSelectorError {
     /// The kind supports further fields, but not this one.
     #[error("field label not supported: {0}")]
     UnsupportedField(String),
-    /// The same for a kind whose message names it.
+    /// The kind supports further fields, but not this one. Kubernetes' message for this kind also names the kind.
     #[error("field label not supported for {group_version_kind}: {field}")]
     UnsupportedFieldOfKind {
-        /// Such as `resource.k8s.io/v1, Kind=ResourceSlice`.
+        /// The group, version and kind, such as `resource.k8s.io/v1, Kind=ResourceSlice`.
         group_version_kind: String,
         /// The field that is not supported.
         field: String,

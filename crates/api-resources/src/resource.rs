@@ -19,7 +19,7 @@ pub struct Resource {
     pub version: String,
     /// The kind of its objects.
     pub kind: String,
-    /// The kind of a list of them.
+    /// The kind of a list of its objects, such as `PodList`.
     pub list_kind: String,
     /// The name in paths and policies.
     pub plural: String,

@@ -77,7 +77,7 @@ pub(crate) enum FieldType {
 /// How patches treat a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ListType {
-    /// It is replaced as a whole.
+    /// The list is replaced as a whole.
     Atomic,
     /// The items of the list are merged.
     Set,

@@ -17,7 +17,7 @@ pub(crate) enum DocumentValue {
     /// A number; `None` if it is not an integer of 64 bits.
     Number(Option<i64>),
     Text(String),
-    /// The elements are not kept.
+    /// A list. Its elements are dropped, because no caller reads them.
     List,
     /// Members of known names in the order of the document, repeated ones too.
     Object(Vec<(String, DocumentValue)>),

@@ -53,7 +53,8 @@ impl WebhookLimits {
 }
 
 impl Default for RetryOptions {
-    /// The defaults of Kubernetes: waits of 0.5, 0.75, 1.125 and 1.6875 seconds, and up to a fifth more.
+    /// The defaults of Kubernetes: waits of 0.5, 0.75, 1.125 and 1.6875 seconds, each extended by
+    /// up to 20 % at random.
     fn default() -> Self {
         Self {
             attempts_max: 5,

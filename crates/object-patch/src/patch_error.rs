@@ -9,7 +9,7 @@ pub enum PatchError {
     /// The body is not JSON. The caller finds this when it decodes the body.
     #[error("invalid JSON patch")]
     NotJson,
-    /// The body is JSON, but not a patch of its type.
+    /// The body is JSON, but not a patch of the requested patch type.
     #[error("error decoding patch: {0}")]
     Shape(&'static str),
     /// The patch has more operations than the limit.

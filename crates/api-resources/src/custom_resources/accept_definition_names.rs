@@ -18,12 +18,12 @@ use super::custom_resource_definition::{
 use super::definition_conditions::set_definition_condition;
 use crate::built_in_resources::{BuiltInResource, TABLE};
 
-/// Decides which of its names a definition gets, and records that in its status. Reports whether
-/// the status changed; then the other definitions of its group should be checked again, because a
-/// name may be free.
+/// Decides which of its names a definition gets, and records them in its status. Returns whether the status
+/// changed. If so, the caller should check the other definitions of the same group again, because a name may have
+/// become free.
 ///
-/// `others` are the other definitions, of any group. Those of other groups do not matter. A resource whose
-/// names are accepted is served; once it is, [`mark_established`] records that.
+/// `others` are the other definitions; those of other groups are ignored. A resource whose names are accepted is
+/// served. After the server begins to serve it, [`mark_established`] records that.
 pub fn accept_definition_names<'d>(
     tree: &mut Tree,
     others: impl IntoIterator<Item = &'d CustomResourceDefinition>,

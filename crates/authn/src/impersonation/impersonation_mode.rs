@@ -59,7 +59,7 @@ impl ImpersonationMode {
         !matches!(self, Self::Legacy)
     }
 
-    /// The verb that permits to perform an action while impersonating in this mode, such as
+    /// The verb that permits an action while the requestor impersonates in this mode, such as
     /// `impersonate-on:user-info:create`. `None` for the mode that needs no permission for single actions.
     pub fn verb_for_action(self, verb: &str) -> Option<String> {
         self.is_constrained().then(|| format!("impersonate-on:{}:{verb}", self.name()))

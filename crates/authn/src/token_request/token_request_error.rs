@@ -39,7 +39,7 @@ pub enum TokenRequestError {
         /// The uid of the account.
         uid: String,
     },
-    /// The request names another uid than that of the object that the token shall be bound to.
+    /// The uid in the bound object reference differs from the uid of the stored object.
     #[error(
         "the UID in the bound object reference ({requested_uid}) does not match the UID in record. \
          The object might have been deleted and then recreated"

@@ -12,11 +12,12 @@
 //! }
 //! ```
 //!
-//! There is one object however many files there are; each finding names its file. Lines and
+//! The output is one object, regardless of the number of files; each finding names its file. Lines and
 //! columns count from 1, columns in characters, and the end is the position after the last character.
-//! All are null for a file that cannot be read. `issues` has one entry for each error inside an
+//! These positions are null for a file that cannot be read. `issues` has one entry for each error inside an
 //! expression, with its position in the file and in the expression. `message` of a file is the error text
-//! of kube-apiserver for the whole file; manifests have none. A file without Kubernetes objects has a `note`. Later versions may add fields; these stay.
+//! of kube-apiserver for the whole file; manifests have none. A file without Kubernetes objects has a `note`.
+//! Later versions may add fields, but do not remove these.
 
 use std::io::{self, Write};
 

@@ -188,7 +188,10 @@ mod tests {
         assert!(is_https_url("https://10.0.0.7:8443") && is_https_url("HTTPS://hook"));
         for url in ["http://10.0.0.7:8443", "10.0.0.7:8443", "https:/hook", "", "ftp://é"] {
             assert!(!is_https_url(url), "{url}");
-            let flags = DecisionFlags { server: Some(url.to_owned()), ..DecisionFlags::default() };
+            let flags = RecentDecisionFlags {
+                server: Some(url.to_owned()),
+                ..RecentDecisionFlags::default()
+            };
             let failure = read_explanation(&flags, "5f3a9c1e-07d2b841").unwrap_err();
             assert!(matches!(failure, LoadFailure::Usage(_)), "{url}");
         }

@@ -1,4 +1,4 @@
-//! Checkpoints: lists of one object that tell the newest revision of a cluster.
+//! Checkpoints: list requests with `limit=1`, whose responses contain the newest revision of the cluster.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The schemas of the four kinds, for readers that refuse unknown fields.
+//! The schemas of the four RBAC kinds, for readers that refuse unknown fields.
 
 use document::{FieldSchema, FieldType, ObjectSchema, SchemaTextRule};
 

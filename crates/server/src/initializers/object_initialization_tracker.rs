@@ -81,7 +81,7 @@ pub(super) enum ObjectInitializationOutcome {
     Deleted,
     /// The initializer at this index did not act in time and must not be skipped.
     StepFailed(usize),
-    /// The server lost track of the object.
+    /// The outcome is unknown, because the server cannot read or decode the object.
     Lost,
 }
 
@@ -178,7 +178,7 @@ struct TrackedUninitializedObject {
     audit_request_info: RequestInfo,
     initialization_progress: watch::Sender<ObjectInitializationProgress>,
     initializer_timers: InitializerTimers,
-    /// When it was stored.
+    /// The time at which the object was stored, on the server's clock.
     object_stored_at: Duration,
     /// The newest known state, stored and decoded.
     entry: Entry,

@@ -28,7 +28,7 @@ pub(crate) enum GetResult {
     Object(VersionedObject),
     /// The same as JSON that ends in a line feed, made of the stored bytes without decoding them.
     Json(Vec<u8>),
-    /// A Status that says that the object will exist.
+    /// A Status for an uninitialized object, which says that the object will exist.
     Accepted(Tree),
 }
 

@@ -47,11 +47,11 @@ pub(crate) async fn evict_pod(
 
 /// Evicts a pod:
 ///
-/// 1. Run the mutating phase about the Eviction.
-/// 2. Check that it is about the pod of the path, and read its options.
-/// 3. Run the validating phase.
-/// 4. Delete the pod, if a budget allows that. If another writer changed the pod in the meantime, begin this step
-///    again.
+/// 1. Run the mutating phase on the Eviction.
+/// 2. Check that the Eviction names the pod in the request path, and read its delete options.
+/// 3. Run the validating phase on the Eviction.
+/// 4. Delete the pod if its disruption budget allows that. If another writer changed the pod in the meantime, repeat
+///    this step.
 async fn admit_and_evict(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,

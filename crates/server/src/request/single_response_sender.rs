@@ -6,9 +6,9 @@ use http::Response;
 use http::header::{HeaderName, HeaderValue};
 use https_server::{Body, ResponseSender};
 
-/// The uid of the flow schema that a request matches.
+/// The header with the uid of the flow schema that the request matches.
 const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
-/// The uid of the priority level of that schema.
+/// The header with the uid of the priority level of the request.
 const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 
 /// Sends the response of a request once, with its audit id and its classification.
