@@ -115,7 +115,7 @@ async fn a7_creations_that_hang_at_a_hook_hold_no_seats() {
 async fn a7_objects_of_writes_that_wait_are_bounded_in_bytes() {
     let cluster = Cluster::start_with(|options, folder| {
         few_seats(options, folder);
-        options.request_limits.body_bytes_max = 8 << 20;
+        options.request_limits.total_body_bytes_max = 8 << 20;
         options.request_limits.body_bytes_per_user_max = 2 << 20;
     });
     let cluster = grant(cluster.await).await;
@@ -274,7 +274,7 @@ async fn a8_memory_for_bodies_is_left_to_those_who_repair() {
     let cluster = Cluster::start_with(|options, folder| {
         few_seats(options, folder);
         options.request_limits.minimum_body_rate = MinimumBodyRate::default();
-        options.request_limits.body_bytes_max = 4 << 20;
+        options.request_limits.total_body_bytes_max = 4 << 20;
         options.request_limits.body_bytes_per_user_max = 4 << 20;
     });
     let cluster = grant(cluster.await).await;
@@ -330,7 +330,7 @@ async fn a8_unwanted_bodies_of_one_user_leave_room_for_others() {
 async fn a16_decoded_objects_of_one_user_leave_room_for_others() {
     let cluster = Cluster::start_with(|options, folder| {
         few_seats(options, folder);
-        options.request_limits.decoded_body_bytes_max = 8 << 20;
+        options.request_limits.total_decoded_body_bytes_max = 8 << 20;
         options.request_limits.decoded_body_bytes_per_user_max = 1 << 20;
     });
     let cluster = grant(cluster.await).await;

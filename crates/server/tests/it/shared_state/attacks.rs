@@ -105,7 +105,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            options.request_limits.body_bytes_max = 256 << 10;
+            options.request_limits.total_body_bytes_max = 256 << 10;
             options.request_limits.body_bytes_per_user_max = 128 << 10;
         },
         ..Row::new(
