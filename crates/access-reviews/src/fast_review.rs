@@ -17,7 +17,7 @@ use crate::review_response::AccessStatus;
 /// let body = br#"{"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
 ///     "metadata": {}, "spec": {"user": "ana", "groups": ["dev"],
 ///     "resourceAttributes": {"namespace": "prod", "verb": "get", "resource": "pods"}}}"#;
-/// let review = access_reviews::SubjectAccessReview::parse(body).unwrap();
+/// let review = access_reviews::PlainSubjectAccessReview::parse(body).unwrap();
 /// assert_eq!(review.attributes().verb, authz::Verb::GET);
 /// let mut answer = Vec::new();
 /// review.write_response(&authz::Decision::allow("a rule"), &mut answer);

@@ -8,7 +8,7 @@
 //! Must not know: files, JSON, serde, the other authorizers.
 //!
 //! ```
-//! use authz::{Attributes, Recorder, Target, User, Verb, Verdict};
+//! use authz::{Attributes, TraceRecorder, Target, User, Verb, Verdict};
 //! use authz_abac::{Policy, Snapshot, PolicySpec};
 //!
 //! let readers = PolicySpec { group: "readers".into(), is_readonly: true, ..PolicySpec::default() };
@@ -16,9 +16,9 @@
 //!
 //! let ana = User { name: "ana".into(), groups: vec!["readers".into()], ..User::default() };
 //! let get = Attributes { user: Some(&ana), verb: Verb::GET, target: Target::Path("/version") };
-//! assert_eq!(snapshot.authorize(&get, Recorder::disabled_recorder()).verdict, Verdict::Allow);
+//! assert_eq!(snapshot.authorize(&get, TraceRecorder::disabled_recorder()).verdict, Verdict::Allow);
 //! let post = Attributes { verb: Verb::new("post"), ..get };
-//! assert_eq!(snapshot.authorize(&post, Recorder::disabled_recorder()).verdict, Verdict::NoOpinion);
+//! assert_eq!(snapshot.authorize(&post, TraceRecorder::disabled_recorder()).verdict, Verdict::NoOpinion);
 //! # Ok::<(), authz_abac::TooManyPolicies>(())
 //! ```
 

@@ -21,7 +21,7 @@ use crate::policy::{Binding, Principal, Role};
 /// lock. A change copies the path to the changed object and to its subjects, and nothing else.
 ///
 /// ```
-/// use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
+/// use authz::{Attributes, Namespace, TraceRecorder, Resource, Target, User, Verb, Verdict};
 /// use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 ///
 /// let metadata = Metadata { name: "reader".to_owned(), ..Metadata::default() };
@@ -45,7 +45,7 @@ use crate::policy::{Binding, Principal, Role};
 /// let ana = User { name: "ana".to_owned(), ..User::default() };
 /// let pods = Resource { resource: "pods", namespace: Namespace::new("team-a"), ..Resource::default() };
 /// let request = Attributes { user: Some(&ana), verb: Verb::GET, target: Target::Resource(pods) };
-/// assert_eq!(snapshot.authorize(&request, Recorder::disabled_recorder()).verdict, Verdict::Allow);
+/// assert_eq!(snapshot.authorize(&request, TraceRecorder::disabled_recorder()).verdict, Verdict::Allow);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot {

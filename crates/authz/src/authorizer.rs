@@ -26,7 +26,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// - It does not panic.
 ///
 /// ```
-/// use authz::{DecisionFuture, Attributes, Authorizer, Decision, TraceEvent, Recorder};
+/// use authz::{DecisionFuture, Attributes, Authorizer, Decision, TraceEvent, TraceRecorder};
 ///
 /// /// Refuses every write while the cluster is frozen.
 /// struct Freeze {
@@ -37,7 +37,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 ///     fn authorize<'a>(
 ///         &'a self,
 ///         attributes: &'a Attributes<'a>,
-///         mut recorder: Recorder<'a>,
+///         mut recorder: TraceRecorder<'a>,
 ///     ) -> DecisionFuture<'a> {
 ///         Box::pin(async move {
 ///             recorder.record_event(|| TraceEvent::new("freeze").with_trace_event_value("isFrozen", self.is_frozen));
@@ -54,7 +54,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// # use authz::{Target, Verb, Verdict};
 /// # let verb = Verb::new("post");
 /// # let attributes = Attributes { user: None, verb, target: Target::Path("/x") };
-/// # let mut answer = plugin.authorize(&attributes, Recorder::disabled_recorder());
+/// # let mut answer = plugin.authorize(&attributes, TraceRecorder::disabled_recorder());
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(decision) = answer.as_mut().poll(&mut context) else { panic!() };
 /// # assert_eq!(decision.verdict, Verdict::Deny);

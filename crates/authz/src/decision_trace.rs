@@ -143,17 +143,17 @@ impl From<Vec<String>> for Value {
 /// Records the steps of authorizers in a trace. It is disabled unless a client requests an explanation.
 ///
 /// ```
-/// use authz::{TraceEvent, Recorder, Trace};
+/// use authz::{TraceEvent, TraceRecorder, Trace};
 ///
-/// fn decide(recorder: &mut Recorder<'_>) {
+/// fn decide(recorder: &mut TraceRecorder<'_>) {
 ///     let mut inner = recorder.record_parent_trace_event(|| TraceEvent::new("authorizer").with_trace_event_value("name", "rbac"));
 ///     inner.record_event(|| TraceEvent::new("rule").with_trace_event_value("role", "reader").with_trace_event_value("matches", true));
 /// }
 ///
-/// decide(&mut Recorder::disabled_recorder()); // Runs none of the closures.
+/// decide(&mut TraceRecorder::disabled_recorder()); // Runs none of the closures.
 ///
 /// let mut trace = Trace::default();
-/// decide(&mut Recorder::new(&mut trace));
+/// decide(&mut TraceRecorder::new(&mut trace));
 /// assert_eq!(trace.trace_entries()[1].trace_depth, 1);
 /// assert_eq!(trace.trace_entries()[1].trace_event.kind, "rule");
 /// ```

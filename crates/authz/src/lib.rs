@@ -1,7 +1,7 @@
 //! The contract of every authorizer: its input, its decision, and the trace that explains the decision.
 //!
 //! A request becomes [`Attributes`]; for an HTTP request [`RequestInfo`] comes first. An authorizer returns a
-//! [`Decision`] with a [`Reason`] that names its source, and writes its steps to a [`Recorder`] if one is on. Plugins
+//! [`Decision`] with a [`Reason`] that names its source, and writes its steps to a [`TraceRecorder`] if one is on. Plugins
 //! implement the [`Authorizer`] trait.
 //!
 //! Owns: attributes, field and label selectors with their parsers (they are part of a request's attributes, and every

@@ -19,13 +19,13 @@ use crate::flag_spelling;
 /// use std::process::ExitCode;
 /// use std::sync::Arc;
 ///
-/// use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder};
+/// use authz::{Attributes, Authorizer, Decision, DecisionFuture, TraceRecorder};
 ///
 /// /// Denies everything to one user.
 /// struct Ban;
 ///
 /// impl Authorizer for Ban {
-///     fn authorize<'a>(&'a self, it: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
+///     fn authorize<'a>(&'a self, it: &'a Attributes<'a>, _: TraceRecorder<'a>) -> DecisionFuture<'a> {
 ///         let is_banned = it.user.is_some_and(|user| user.name == "mallory");
 ///         Box::pin(async move {
 ///             if is_banned { Decision::deny("banned") } else { Decision::no_opinion("") }

@@ -19,7 +19,7 @@ const DNS_SUBDOMAIN_PATTERN: &str =
 /// The schema of `AuthorizationConfiguration`.
 ///
 /// ```
-/// let schema = config::json_schema();
+/// let schema = config::authorization_configuration_json_schema();
 /// assert_eq!(schema["title"], "AuthorizationConfiguration");
 /// assert_eq!(schema["additionalProperties"], false);
 /// ```

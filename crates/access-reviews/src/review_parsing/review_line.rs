@@ -32,10 +32,10 @@ pub enum Version {
 ///
 /// ```
 /// let line = r#"{"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}"#;
-/// let question = access_reviews::review::read_review_line("questions", 1, line).unwrap();
+/// let question = access_reviews::review_parsing::read_review_line("questions", 1, line).unwrap();
 /// assert_eq!(question.attributes().path(), "/healthz");
 ///
-/// let faults = access_reviews::review::read_review_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
+/// let faults = access_reviews::review_parsing::read_review_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
 /// assert_eq!(faults[0].fault.to_string(), "unknown field \"usr\"");
 /// assert_eq!((faults[0].position.line, faults[0].position.column), (7, 2));
 /// ```
@@ -83,8 +83,8 @@ pub(super) fn read_plain_review_line(text: &str) -> Option<AccessQuestion<'_>> {
 /// ```
 /// let review = br#"{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
 ///     "spec": {"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}}"#;
-/// let (version, spec) = access_reviews::review::parse_plain_review(review).unwrap();
-/// assert_eq!((version, spec.user), (access_reviews::review::Version::V1, "ana"));
+/// let (version, spec) = access_reviews::review_parsing::parse_plain_review(review).unwrap();
+/// assert_eq!((version, spec.user), (access_reviews::review_parsing::Version::V1, "ana"));
 /// ```
 pub fn parse_plain_review(text: &[u8]) -> Option<(Version, review_serde_types::Spec<'_>)> {
     if let Some(spec) = std::str::from_utf8(text).ok().and_then(plain_v1_review_reader::read_review)
