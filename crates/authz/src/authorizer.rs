@@ -40,7 +40,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 ///         mut recorder: TraceRecorder<'a>,
 ///     ) -> DecisionFuture<'a> {
 ///         Box::pin(async move {
-///             recorder.record_event(|| TraceEvent::new("freeze").with_trace_event_value("isFrozen", self.is_frozen));
+///             recorder.record_trace_event(|| TraceEvent::new("freeze").with_trace_event_value("isFrozen", self.is_frozen));
 ///             if self.is_frozen && !attributes.is_read_only() {
 ///                 Decision::deny("the cluster is frozen")
 ///             } else {

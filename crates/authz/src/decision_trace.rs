@@ -147,7 +147,7 @@ impl From<Vec<String>> for Value {
 ///
 /// fn decide(recorder: &mut TraceRecorder<'_>) {
 ///     let mut inner = recorder.record_parent_trace_event(|| TraceEvent::new("authorizer").with_trace_event_value("name", "rbac"));
-///     inner.record_event(|| TraceEvent::new("rule").with_trace_event_value("role", "reader").with_trace_event_value("matches", true));
+///     inner.record_trace_event(|| TraceEvent::new("rule").with_trace_event_value("role", "reader").with_trace_event_value("matches", true));
 /// }
 ///
 /// decide(&mut TraceRecorder::disabled_recorder()); // Runs none of the closures.

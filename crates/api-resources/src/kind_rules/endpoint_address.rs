@@ -36,7 +36,7 @@ pub(super) fn validate(path: &FieldPath<'_>, address: &str, errors: &mut FieldEr
 }
 
 /// The same, except that the loopback range is allowed. Webhooks beside a server on loopback are found through Services
-/// and their EndpointSlices.
+/// and their Endpoints or EndpointSlices.
 pub(super) fn validate_unless_loopback(
     path: &FieldPath<'_>,
     address: &str,

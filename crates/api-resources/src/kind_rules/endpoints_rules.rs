@@ -24,6 +24,10 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
 fn validate_addresses(addresses: &[Value], path: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (idx, address) in addresses.iter().enumerate() {
         let path = path.index(idx);
-        endpoint_address::validate(&path.child("ip"), string_member(address, "ip"), errors);
+        endpoint_address::validate_unless_loopback(
+            &path.child("ip"),
+            string_member(address, "ip"),
+            errors,
+        );
     }
 }
